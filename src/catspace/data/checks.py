@@ -1,0 +1,124 @@
+"""Whether a table and its weights can be used, in scikit-learn's words where it has some."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from catspace.data.table import Table, read_vector
+from catspace.exceptions import InputError
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns that a model was fitted on.
+
+    Attributes
+    ----------
+    names : tuple of str
+    named : bool
+        Whether the names are the user's own.
+    """
+
+    names: tuple[str, ...]
+    named: bool
+
+    @classmethod
+    def of(cls, table: Table) -> "Schema":
+        """Return the schema of a training table, which must not be empty."""
+        _refuse_empty(table)
+        return cls(tuple(table.names), table.named)
+
+    def conform(self, table: Table, estimator: str, *, is_file: bool) -> Table:
+        """Return a new table with the columns of fit, or say how it differs.
+
+        Where both have names, they must agree, order included: that is scikit-learn's rule. A
+        file may hold more columns (the target, say), and is read by name. Without names,
+        position counts.
+        """
+        if is_file and self.named:
+            table = table.select([name for name in self.names if name in table.names])
+        else:
+            _refuse_empty(table)
+        if self.named and table.named:
+            _compare_names(self.names, table.names)
+        elif self.named:
+            warnings.warn(
+                f"X does not have valid feature names, but {estimator} was fitted with feature "
+                "names",
+                UserWarning,
+                stacklevel=5,
+            )
+        elif table.named:
+            warnings.warn(
+                f"X has feature names, but {estimator} was fitted without feature names",
+                UserWarning,
+                stacklevel=5,
+            )
+        if len(table.columns) != len(self.names):
+            raise InputError(
+                f"X has {len(table.columns)} features, but {estimator} is expecting "
+                f"{len(self.names)} features as input."
+            )
+        return table.rename(self.names)
+
+
+def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """Return weights as float64 of shape (n_rows,), or None where there are none."""
+    if sample_weight is None:
+        return None
+    try:
+        weight = read_vector(sample_weight, "sample_weight").astype(np.float64)
+    except (ValueError, TypeError):
+        raise InputError("sample_weight must hold numbers.") from None
+    if weight.ndim == 0:
+        weight = np.full(n_rows, float(weight))
+    if weight.ndim != 1:
+        raise InputError(f"Sample weights must be 1D array or scalar; got {weight.ndim}D.")
+    if len(weight) != n_rows:
+        raise InputError(
+            f"sample_weight.shape == {weight.shape}, expected ({n_rows},): one weight for each row."
+        )
+    if not np.isfinite(weight).all():
+        raise InputError("sample_weight contains NaN or infinity.")
+    if (weight < 0).any():
+        row = int(np.flatnonzero(weight < 0)[0])
+        raise InputError(
+            f"Negative values in data passed to sample_weight: {weight[row]:g} in row {row}."
+        )
+    if not weight.any():
+        raise InputError("Sample weights must contain at least one non-zero number; all are zero.")
+    return weight
+
+
+def _refuse_empty(table: Table) -> None:
+    shape = (table.n_rows, len(table.columns))
+    if shape[1] == 0:
+        raise InputError(
+            f"The table has no columns: 0 feature(s) (shape={shape}) while a minimum of 1 is "
+            "required."
+        )
+    if shape[0] == 0:
+        raise InputError(
+            f"The table has no rows: 0 sample(s) (shape={shape}) while a minimum of 1 is required."
+        )
+
+
+def _compare_names(fitted: Sequence[str], new: Sequence[str]) -> None:
+    if list(fitted) == list(new):
+        return
+    message = "The feature names should match those that were passed during fit.\n"
+    unseen, missing = sorted(set(new) - set(fitted)), sorted(set(fitted) - set(new))
+    for title, names in (
+        ("Feature names unseen at fit time", unseen),
+        ("Feature names seen at fit time, yet now missing", missing),
+    ):
+        if names:
+            shown = [*names[:5], "..."] if len(names) > 5 else names
+            message += f"{title}:\n" + "".join(f"- {name}\n" for name in shown)
+    if not unseen and not missing:
+        message += "Feature names must be in the same order as they were in fit.\n"
+    hint = None if missing else "X[list(model.feature_names_in_)] has the right columns."
+    raise InputError(message.rstrip("\n") + "\n", hint=hint)

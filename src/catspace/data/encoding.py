@@ -1,0 +1,312 @@
+"""Columns + vocabularies -> integer codes and float numbers, the two things a network reads."""
+
+import math
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from catspace.data.table import DATE_PARTS, Column, Table, describe
+from catspace.data.vocabulary import UNSEEN, Vocabulary
+from catspace.exceptions import (
+    CatspaceWarning,
+    InputError,
+    ParameterError,
+    UnknownCategoryError,
+    did_you_mean,
+    shorten,
+)
+
+# Past this many robust standard deviations a number is bent towards a limit.
+_BEND = 3.0
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How one column of numbers is brought to the scale of the network.
+
+    The median goes to 0 and the middle half of the values to about ±0.67, as for a standard
+    normal; what lies far out is bent smoothly towards ±3, so that one wild value cannot drown the
+    column. Missing values become 0, and where fit met any, an indicator stands beside the number.
+    """
+
+    centre: float
+    scale: float
+    has_missing: bool
+
+    @classmethod
+    def fit(cls, values: np.ndarray) -> "Scaling":
+        """Learn centre and scale from float64 values of shape (n_rows,)."""
+        present = values[~np.isnan(values)]
+        if not len(present):
+            return cls(0.0, 1.0, has_missing=True)
+        low, centre, high = np.percentile(present, [25, 50, 75])
+        scale = (high - low) / 1.349
+        if scale == 0:  # over half of the values are equal: the spread is in the rest
+            scale = float(present.std())
+        return cls(
+            float(centre),
+            float(scale) if scale > 0 and math.isfinite(scale) else 1.0,
+            has_missing=len(present) < len(values),
+        )
+
+    def apply(self, values: np.ndarray) -> np.ndarray:
+        """Return the features of a column; shape (n_rows, 1 or 2)."""
+        missing = np.isnan(values)
+        z = np.where(missing, 0.0, (values - self.centre) / self.scale)
+        z /= np.sqrt(1 + (z / _BEND) ** 2)
+        return np.stack([z, missing] if self.has_missing else [z], axis=1).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A table as a network reads it.
+
+    Attributes
+    ----------
+    codes : int32 array of shape (n_categorical, n_rows)
+        Column by column, so that each embedding reads a contiguous run.
+    numbers : float32 array of shape (n_rows, n_numbers)
+    """
+
+    codes: np.ndarray
+    numbers: np.ndarray
+
+
+@dataclass(frozen=True)
+class TableEncoder:
+    """What fit learned about the columns of a table.
+
+    Attributes
+    ----------
+    vocabularies : mapping of column to Vocabulary
+        The categorical columns.
+    scalings : mapping of column to Scaling
+        The continuous columns.
+    date_parts : tuple of str
+        What each column of dates was replaced by.
+    """
+
+    vocabularies: Mapping[str, Vocabulary]
+    scalings: Mapping[str, Scaling]
+    date_parts: tuple[str, ...] = ()
+
+    @classmethod
+    def fit(
+        cls,
+        table: Table,
+        *,
+        categorical_features: Any = "from_dtype",
+        min_frequency: float = 1,
+        date_parts: Iterable[str] | None = None,
+    ) -> "TableEncoder":
+        """Decide what each column is, and learn its vocabulary or its scale."""
+        threshold = _count_threshold(min_frequency, table.n_rows)
+        parts = _check_date_parts(date_parts)
+        named = _named_columns(categorical_features, table)
+        if parts:
+            table = _expand_dates(table, parts, named)
+        vocabularies, scalings = {}, {}
+        for column in table.columns:
+            if column.name in named or column.is_category:
+                vocabularies[column.name] = Vocabulary.fit(column, threshold)
+            elif column.is_date:
+                raise InputError(
+                    f"Column {column.name!r} holds dates.",
+                    hint=f'date_parts=["year", "month", "day_of_week"] expands them, and '
+                    f"categorical_features=[{column.name!r}] makes each date a category.",
+                )
+            else:
+                values = _finite(column)
+                if categorical_features == "from_dtype":
+                    _hint_at_id(column, values)
+                scalings[column.name] = Scaling.fit(values)
+        return cls(vocabularies, scalings, parts)
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the encoder as a JSON document and arrays by name."""
+        document = {
+            "categorical": list(self.vocabularies),
+            "scalings": {name: asdict(scaling) for name, scaling in self.scalings.items()},
+            "date_parts": list(self.date_parts),
+        }
+        arrays = {
+            f"vocabulary.{i}.{name}": array
+            for i, vocabulary in enumerate(self.vocabularies.values())
+            for name, array in vocabulary.to_state().items()
+        }
+        return document, arrays
+
+    @classmethod
+    def from_state(cls, document: Mapping[str, Any], arrays: Mapping[str, Any]) -> "TableEncoder":
+        """Return the encoder that `to_state` took apart."""
+        vocabularies = {}
+        for i, column in enumerate(document["categorical"]):
+            prefix = f"vocabulary.{i}."
+            vocabularies[column] = Vocabulary.from_state(
+                {
+                    name.removeprefix(prefix): array
+                    for name, array in arrays.items()
+                    if name.startswith(prefix)
+                }
+            )
+        scalings = {name: Scaling(**values) for name, values in document["scalings"].items()}
+        return cls(vocabularies, scalings, tuple(document["date_parts"]))
+
+    @property
+    def number_names(self) -> list[str]:
+        """The names of the columns of ``Encoded.numbers``."""
+        names = []
+        for column, scaling in self.scalings.items():
+            names.append(column)
+            if scaling.has_missing:
+                names.append(f"{column}_missing")
+        return names
+
+    def encode(self, table: Table, *, handle_unknown: str = "mean") -> Encoded:
+        """Return codes and numbers of a table that has the columns of fit.
+
+        With ``handle_unknown="error"`` a category that fit has not met raises.
+        """
+        if self.date_parts:
+            table = _expand_dates(table, self.date_parts, set(self.vocabularies))
+        columns = {column.name: column for column in table.columns}
+        codes = np.empty((len(self.vocabularies), table.n_rows), dtype=np.int32)
+        for i, (name, vocabulary) in enumerate(self.vocabularies.items()):
+            codes[i] = vocabulary.encode(columns[name])
+            if handle_unknown == "error" and (codes[i] == UNSEEN).any():
+                unseen = vocabulary.unseen(columns[name])
+                raise UnknownCategoryError(
+                    f"Column {name!r} holds {len(unseen)} "
+                    f"{'category' if len(unseen) == 1 else 'categories'} not seen in fit: "
+                    f"{shorten(unseen)}.",
+                    hint='handle_unknown="mean" gives them the average vector.',
+                )
+        features = [
+            scaling.apply(_finite(columns[name])) for name, scaling in self.scalings.items()
+        ]
+        numbers = np.concatenate([np.empty((table.n_rows, 0), np.float32), *features], axis=1)
+        return Encoded(codes, numbers)
+
+
+def _finite(column: Column) -> np.ndarray:
+    values = column.to_numbers()
+    if np.isinf(values).any():
+        row = int(np.flatnonzero(np.isinf(values))[0])
+        raise InputError(
+            f"Column {column.name!r} holds infinity, first in row {row}.",
+            hint="replace it by a number, or by NaN where the value is not known.",
+        )
+    return values
+
+
+def _named_columns(categorical_features: Any, table: Table) -> set[str]:
+    """Return the columns that the user named, by name, position or mask."""
+    if categorical_features is None or (
+        isinstance(categorical_features, str) and categorical_features == "from_dtype"
+    ):
+        return set()
+    wanted = (
+        'categorical_features must be "from_dtype" or a list of column names, of positions, or a '
+        "mask"
+    )
+    if isinstance(categorical_features, str) or not isinstance(categorical_features, Iterable):
+        raise ParameterError(
+            f"{wanted}; got {categorical_features!r}.",
+            hint=f"categorical_features=[{categorical_features!r}] names one column."
+            if categorical_features in table.names
+            else None,
+        )
+    chosen: Sequence[Any] = np.asarray(list(categorical_features), dtype=object).tolist()
+    names = table.names
+    if chosen and all(isinstance(item, (bool, np.bool_)) for item in chosen):
+        if len(chosen) != len(names):
+            raise ParameterError(
+                f"categorical_features is a mask of {len(chosen)} values for {len(names)} columns."
+            )
+        return {name for name, on in zip(names, chosen, strict=True) if on}
+    found = set()
+    for item in chosen:
+        if isinstance(item, str):
+            if item not in names:
+                raise ParameterError(
+                    f"categorical_features names {item!r}, which is not a column."
+                    f"{did_you_mean(item, names)}"
+                )
+            found.add(item)
+        elif isinstance(item, (int, np.integer)):
+            if not -len(names) <= item < len(names):
+                raise ParameterError(
+                    f"categorical_features holds {item}, and the table has {len(names)} columns."
+                )
+            found.add(names[item])
+        else:
+            raise ParameterError(f"{wanted}; got {item!r} in it.")
+    return found
+
+
+def _expand_dates(table: Table, parts: Iterable[str], keep: set[str]) -> Table:
+    """Expand the columns of dates, but for those that are categories as they are."""
+    columns: list[Column] = []
+    for column in table.columns:
+        if column.is_date and column.name not in keep:
+            columns.extend(column.date_parts(parts))
+        else:
+            columns.append(column)
+    return replace(table, columns=tuple(columns))
+
+
+def _check_date_parts(date_parts: Iterable[str] | None) -> tuple[str, ...]:
+    if date_parts is None:
+        return ()
+    parts = (date_parts,) if isinstance(date_parts, str) else tuple(date_parts)
+    for part in parts:
+        if part not in DATE_PARTS:
+            raise ParameterError(
+                f"date_parts holds {part!r}; it takes {', '.join(DATE_PARTS)}."
+                f"{did_you_mean(part, DATE_PARTS)}"
+            )
+    return parts
+
+
+def _count_threshold(min_frequency: float, n_rows: int) -> int:
+    """Return the smallest number of rows that earns a category a vector of its own."""
+    if isinstance(min_frequency, (int, np.integer)) and min_frequency >= 1:
+        return int(min_frequency)
+    if isinstance(min_frequency, (float, np.floating)) and 0 < min_frequency < 1:
+        return math.ceil(min_frequency * n_rows)
+    raise ParameterError(
+        f"min_frequency must be a count of at least 1 or a share between 0 and 1; "
+        f"got {min_frequency!r}."
+    )
+
+
+def _hint_at_id(column: Column, values: np.ndarray) -> None:
+    """Warn when a column of integers that is used as numbers looks like an identifier."""
+    if column.type is None or not pa.types.is_integer(column.type):
+        return
+    present = values[~np.isnan(values)]
+    distinct = np.unique(present)
+    if len(distinct) < 3:
+        return
+    is_named_so = re.search(r"(^|_|[a-z])(id|Id|ID|code|Code|key|Key|nr|no)$", column.name)
+    # Numbered from 0 or 1 without gaps, and each met many times: shops, not counts.
+    is_numbered = (
+        len(distinct) >= 100
+        and distinct[0] in (0, 1)
+        and distinct[-1] - distinct[0] < 1.05 * len(distinct)
+        and len(present) >= 5 * len(distinct)
+    )
+    if is_named_so or is_numbered:
+        warnings.warn(
+            f"Column {column.name!r} holds {describe(column.type)} that look like identifiers "
+            f"({len(distinct)} different ones, from {distinct[0]:.0f} to {distinct[-1]:.0f}) and "
+            f"is used as a number."
+            f"\nHint: categorical_features=[{column.name!r}, …] gives each value a vector.",
+            CatspaceWarning,
+            stacklevel=2,
+        )

@@ -1,0 +1,405 @@
+"""Any table -> named Arrow columns, the same ones whatever the table came from.
+
+pandas, polars and Arrow tables come in through narwhals, numpy arrays and nested lists column by
+column, CSV and Parquet files through Arrow's own readers. From here on a value is missing when it
+is an Arrow null: None, NaN, NaT, ``pd.NA`` and polars' null cannot be told apart any more.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, cast
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+from narwhals.exceptions import NarwhalsError
+
+from catspace.exceptions import InputError, InputTypeError, did_you_mean, shorten
+
+# What an empty cell looks like in the CSV files that people have.
+_CSV_MISSING = ["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "NULL", "null", "None", "<NA>"]
+
+_TEMPORAL_PARTS: dict[str, Callable[[pa.Array], pa.Array]] = {
+    "year": pc.year,
+    "quarter": pc.quarter,
+    "month": pc.month,
+    "week": pc.iso_week,
+    "day": pc.day,
+    "day_of_week": lambda values: pc.day_of_week(values, count_from_zero=False, week_start=1),
+    "hour": pc.hour,
+}
+DATE_PARTS = tuple(_TEMPORAL_PARTS)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Attributes
+    ----------
+    name : str
+    parts : tuple of (rows, values)
+        Almost always one part: ``(None, values)``. A column of Python objects of several kinds
+        (say numbers and text) has one part for each kind, with the rows where it occurs; rows
+        that no part names are missing.
+    n_rows : int
+    """
+
+    name: str
+    parts: tuple[tuple[np.ndarray | None, pa.Array], ...]
+    n_rows: int
+
+    @property
+    def type(self) -> pa.DataType | None:
+        """The Arrow type of the values, or None where there are several."""
+        if len(self.parts) != 1:
+            return None
+        type_ = self.parts[0][1].type
+        return type_.value_type if pa.types.is_dictionary(type_) else type_
+
+    @property
+    def is_category(self) -> bool:
+        """Whether the dtype itself says category: text, category or Enum, boolean, mixed."""
+        if len(self.parts) != 1:
+            return True
+        type_ = self.parts[0][1].type
+        return bool(
+            pa.types.is_dictionary(type_)
+            or is_text(type_)
+            or pa.types.is_boolean(type_)
+            or pa.types.is_null(type_)
+            or pa.types.is_binary(type_)
+            or pa.types.is_large_binary(type_)
+        )
+
+    @property
+    def is_date(self) -> bool:
+        """Whether the column holds dates or times."""
+        return self.type is not None and pa.types.is_temporal(self.type)
+
+    def take(self, rows: np.ndarray) -> "Column":
+        """Return some of the rows, each at most once."""
+        moved_to = np.full(self.n_rows, -1)
+        moved_to[rows] = np.arange(len(rows))
+        parts = []
+        for where, values in self.parts:
+            if where is None:
+                parts.append((None, values.take(pa.array(rows))))
+            else:
+                kept = moved_to[where] >= 0
+                parts.append((moved_to[where][kept], values.filter(pa.array(kept))))
+        return Column(self.name, tuple(parts), len(rows))
+
+    def date_parts(self, parts: Iterable[str]) -> list["Column"]:
+        """Return one categorical column for each part of a column of dates."""
+        values = self.parts[0][1]
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        return [
+            Column(
+                f"{self.name}_{part}",
+                ((None, _TEMPORAL_PARTS[part](values).dictionary_encode()),),
+                self.n_rows,
+            )
+            for part in parts
+        ]
+
+    def to_numbers(self) -> np.ndarray:
+        """Return the values as float64, NaN where missing; shape (n_rows,)."""
+        values = self.parts[0][1]
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        if pa.types.is_null(values.type):
+            return np.full(self.n_rows, np.nan)
+        if pa.types.is_boolean(values.type):
+            values = values.cast(pa.int8())
+        try:
+            numbers_ = values.cast(pa.float64(), safe=False)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise InputError(
+                f"Column {self.name!r} held numbers in fit and holds {describe(values.type)} now: "
+                f"{shorten(values.drop_null()[:3].to_pylist())}.",
+                hint="convert the column to numbers, as it was in fit.",
+            ) from None
+        return np.array(numbers_.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns of equal length, and where they came from.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+    backend : str
+        "pandas", "polars", "pyarrow" or "numpy": the kind of frame to give back.
+    named : bool
+        Whether the names are the user's own. Arrays have none; their columns are x0, x1, ….
+    """
+
+    columns: tuple[Column, ...]
+    n_rows: int
+    backend: str
+    named: bool
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns, in order."""
+        return [column.name for column in self.columns]
+
+    def pop(self, name: str) -> tuple["Table", Column]:
+        """Return the table without the column of that name, and the column."""
+        if name not in self.names:
+            raise InputError(
+                f"The target {name!r} is not a column of the table.{did_you_mean(name, self.names)}"
+            )
+        rest = self.select([other for other in self.names if other != name])
+        return rest, self.columns[self.names.index(name)]
+
+    def select(self, names: Iterable[str]) -> "Table":
+        """Return some of the columns, in the order asked for."""
+        by_name = {column.name: column for column in self.columns}
+        return replace(self, columns=tuple(by_name[name] for name in names))
+
+    def rename(self, names: Iterable[str]) -> "Table":
+        """Return the same columns under other names."""
+        renamed = (
+            replace(column, name=name) for column, name in zip(self.columns, names, strict=True)
+        )
+        return replace(self, columns=tuple(renamed))
+
+    def take(self, rows: np.ndarray) -> "Table":
+        """Return some of the rows, in the order asked for."""
+        columns = tuple(column.take(rows) for column in self.columns)
+        return replace(self, columns=columns, n_rows=len(rows))
+
+
+def read_table(source: Any) -> Table:
+    """Read any table that users have.
+
+    Parameters
+    ----------
+    source : pandas, polars or Arrow table, 2-d array, list of rows, or path to CSV or Parquet
+        Whatever narwhals understands works, lazy frames included.
+
+    Returns
+    -------
+    Table
+
+    Examples
+    --------
+    >>> table = read_table({"store": [1, 2], "state": ["HE", None]})
+    >>> table.names
+    ['store', 'state']
+    """
+    if isinstance(source, Table):
+        return source
+    if isinstance(source, (str, Path)):
+        return _from_narwhals(nw.from_native(_read_file(Path(source)), eager_only=True))
+    if type(source).__module__.startswith("scipy.sparse"):
+        raise InputTypeError(
+            "Sparse data was passed, but dense data is required.",
+            hint="category columns need no one-hot encoding here; pass them as they are.",
+        )
+    if isinstance(source, dict):
+        source = pa.table(source)
+    try:
+        frame = nw.from_native(source)
+    except (TypeError, NarwhalsError):
+        return _from_array(source)
+    return _from_narwhals(frame.collect() if isinstance(frame, nw.LazyFrame) else frame)
+
+
+def read_vector(source: Any, what: str) -> np.ndarray:
+    """Return a target or a weight as a numpy array, from a list, array, series or column.
+
+    Text comes back as object, numbers as they are; missing values are NaN or None.
+    """
+    if isinstance(source, Column):
+        (_, values), *more = source.parts
+        if more:
+            raise InputError(f"The {what} {source.name!r} mixes several types.")
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        return np.asarray(values.to_numpy(zero_copy_only=False))
+    if type(source).__module__.startswith("scipy.sparse"):
+        raise InputTypeError(f"The {what} is sparse, but a dense array is required.")
+    frame = nw.from_native(source, pass_through=True, allow_series=True)
+    if isinstance(frame, (nw.Series, nw.DataFrame)):
+        return np.asarray(frame.to_numpy())
+    if isinstance(source, (pa.Array, pa.ChunkedArray)):
+        return np.asarray(source.to_numpy())
+    try:
+        return np.asarray(source)
+    except ValueError:
+        raise InputError(f"The {what} is not one array: its rows differ in length.") from None
+
+
+def make_frame(columns: Mapping[str, pa.Array], backend: str) -> Any:
+    """Return columns as a frame of the kind that the user works with.
+
+    Arrays have no frame of their own: then it is the first library at hand, and an Arrow table
+    where there is neither pandas nor polars.
+    """
+    table = pa.table(dict(columns))
+    if backend != "pyarrow":
+        for name in ("polars", "pandas") if backend == "polars" else ("pandas", "polars"):
+            if find_spec(name) is not None:
+                return nw.from_arrow(table, backend=cast(Any, name)).to_native()
+    return table
+
+
+def is_text(type_: pa.DataType) -> bool:
+    """Whether an Arrow type is one of the three string types."""
+    return bool(
+        pa.types.is_string(type_)
+        or pa.types.is_large_string(type_)
+        or pa.types.is_string_view(type_)
+    )
+
+
+def describe(type_: pa.DataType | None) -> str:
+    """Return the word for a type that a user understands."""
+    if type_ is None:
+        return "values of several types"
+    if is_text(type_):
+        return "text"
+    if pa.types.is_boolean(type_):
+        return "booleans"
+    if pa.types.is_integer(type_):
+        return "integers"
+    if pa.types.is_floating(type_) or pa.types.is_decimal(type_):
+        return "numbers"
+    if pa.types.is_temporal(type_):
+        return "dates"
+    return str(type_)
+
+
+def _read_file(path: Path) -> pa.Table:
+    if not path.exists():
+        raise InputError(f"There is no file {str(path)!r}.")
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a folder; a CSV or Parquet file is needed.")
+    try:
+        if path.suffix.lower() in {".parquet", ".pq"}:
+            return pyarrow.parquet.read_table(path)
+        convert = pyarrow.csv.ConvertOptions(
+            null_values=_CSV_MISSING, strings_can_be_null=True, quoted_strings_can_be_null=False
+        )
+        return pyarrow.csv.read_csv(path, convert_options=convert)
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{str(path)!r} cannot be read: {error}") from None
+
+
+def _from_narwhals(frame: "nw.DataFrame[Any]") -> Table:
+    names = [str(name) for name in frame.columns]
+    _refuse_duplicates(names)
+    # scikit-learn's rule: names count only when all of them are text.
+    all_text = all(isinstance(name, str) for name in frame.columns)
+    columns = [
+        _column(name, frame.get_column(original))
+        for name, original in zip(names, frame.columns, strict=True)
+    ]
+    backend = frame.implementation.name.lower()
+    return Table(tuple(columns), len(frame), backend, named=all_text)
+
+
+def _column(name: str, series: "nw.Series[Any]") -> Column:
+    try:
+        values = series.to_arrow()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        return _mixed_column(name, series.to_numpy())
+    return _arrow_column(name, values, lambda: series.to_numpy())
+
+
+def _arrow_column(name: str, values: pa.Array, objects: Callable[[], np.ndarray]) -> Column:
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if isinstance(values, pa.ChunkedArray):  # combine_chunks keeps chunks that would overflow
+        values = pa.concat_arrays(values.cast(pa.large_string()).chunks)
+    type_ = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    if pa.types.is_nested(type_):
+        raise _no_single_value(name, values.drop_null()[:2].to_pylist())
+    if isinstance(type_, pa.BaseExtensionType):  # for instance the intervals of pd.cut
+        return _mixed_column(name, objects())
+    return Column(name, ((None, values),), len(values))
+
+
+def _from_array(source: Any) -> Table:
+    if not isinstance(source, (np.ndarray, list, tuple)) and not hasattr(source, "__array__"):
+        raise InputTypeError(
+            f"A table is needed: pandas, polars, Arrow, a 2-d array or a path to CSV or Parquet; "
+            f"got {type(source).__name__}."
+        )
+    try:
+        array = np.asarray(source)
+        if array.dtype.kind in "US" and not isinstance(source, np.ndarray):
+            array = np.asarray(source, dtype=object)  # a list of rows keeps its numbers
+    except ValueError:
+        raise InputError("The rows of the table differ in length.") from None
+    if array.ndim != 2:
+        raise InputError(
+            f"Expected 2D array, got {array.ndim}D array instead, of shape {array.shape}.",
+            hint="Reshape your data: array.reshape(-1, 1) makes one column, "
+            "array.reshape(1, -1) one row.",
+        )
+    if array.dtype.kind == "c":
+        raise InputError(f"Complex data not supported, got an array of {array.dtype}.")
+    columns = [_array_column(f"x{i}", array[:, i]) for i in range(array.shape[1])]
+    return Table(tuple(columns), array.shape[0], "numpy", named=False)
+
+
+def _array_column(name: str, values: np.ndarray) -> Column:
+    values = np.ascontiguousarray(values)
+    try:
+        arrow = pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        return _mixed_column(name, values)
+    return _arrow_column(name, arrow, lambda: values)
+
+
+def _mixed_column(name: str, values: np.ndarray) -> Column:
+    """Split a column of Python objects into one Arrow array for each Python type."""
+    objects = np.asarray(values, dtype=object)
+    type_ids = np.fromiter(map(id, map(type, objects)), dtype=np.int64, count=len(objects))
+    parts: list[tuple[np.ndarray | None, pa.Array]] = []
+    for type_id in np.unique(type_ids):
+        rows = np.flatnonzero(type_ids == type_id)
+        parts.append((rows, _objects_to_arrow(name, objects[rows])))
+    return Column(name, tuple(parts), len(objects))
+
+
+def _objects_to_arrow(name: str, objects: np.ndarray) -> pa.Array:
+    """Convert objects of one Python type; those that Arrow does not know become text."""
+    if isinstance(objects[0], (list, tuple, dict, set, frozenset, np.ndarray)):
+        raise _no_single_value(name, objects[:2])
+    try:
+        values = pa.array(objects, from_pandas=True)
+        if not isinstance(values.type, pa.BaseExtensionType):
+            return values
+    except OverflowError:  # integers past 64 bits
+        return pa.array(objects.astype(np.float64))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        pass
+    return pa.array([str(value) for value in objects], pa.large_string())
+
+
+def _no_single_value(name: str, examples: Iterable[object]) -> InputError:
+    return InputError(
+        f"Column {name!r} holds lists or structs, and a category is one value: "
+        f"{shorten(examples)}.",
+        hint="explode it into rows, or turn each value into text.",
+    )
+
+
+def _refuse_duplicates(names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise InputError(
+            f"Column names must be unique, and these stand more than once: {shorten(twice)}."
+        )

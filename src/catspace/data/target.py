@@ -1,0 +1,175 @@
+"""What the user predicts <-> what the network learns."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from catspace.exceptions import InputError, ParameterError, did_you_mean
+
+TARGET_TRANSFORMS = ("log", "log1p", "paper")
+
+_LARGEST_EXPONENT = float(np.log(np.finfo(np.float64).max)) - 1
+
+
+@dataclass(frozen=True)
+class RegressionTarget:
+    """One or several numbers, brought to the scale on which the network learns.
+
+    Attributes
+    ----------
+    transform : {None, "log", "log1p", "paper"}
+        What is taken of the target before it is scaled. ``"paper"`` is log(y) / log(y_max), which
+        a sigmoid output can reach; the others are standardised for a linear output.
+    centre, scale : float64 arrays of shape (n_outputs,)
+    is_vector : bool
+        Whether the user's target had one dimension.
+    """
+
+    transform: str | None
+    centre: np.ndarray
+    scale: np.ndarray
+    is_vector: bool
+
+    @classmethod
+    def fit(cls, y: Any, transform: str | None = None) -> "RegressionTarget":
+        """Learn the scale of a target of shape (n_rows,) or (n_rows, n_outputs)."""
+        if transform is not None and transform not in TARGET_TRANSFORMS:
+            allowed = ", ".join(f'"{name}"' for name in TARGET_TRANSFORMS)
+            raise ParameterError(
+                f"target_transform must be None, {allowed}; got {transform!r}."
+                f"{did_you_mean(transform, TARGET_TRANSFORMS)}"
+            )
+        values = as_numbers(y)
+        moved = _forward(np.atleast_2d(values.T).T, transform)
+        if transform == "paper":
+            centre, scale = np.zeros(moved.shape[1]), moved.max(axis=0)
+        else:
+            centre, scale = moved.mean(axis=0), moved.std(axis=0)
+        scale = np.where(scale > 1e-12 * np.maximum(1.0, np.abs(centre)), scale, 1.0)
+        return cls(transform, centre, scale, is_vector=values.ndim == 1)
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of outputs of the network."""
+        return len(self.centre)
+
+    @property
+    def output_activation(self) -> str:
+        """What the network's last layer applies, so that it can reach the target's range."""
+        return "logistic" if self.transform == "paper" else "identity"
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the target as a JSON document and arrays by name."""
+        document = {"transform": self.transform, "is_vector": self.is_vector}
+        return document, {"target.centre": self.centre, "target.scale": self.scale}
+
+    def encode(self, y: Any) -> np.ndarray:
+        """Return what the network learns; float32 of shape (n_rows, n_outputs)."""
+        moved = _forward(np.atleast_2d(as_numbers(y).T).T, self.transform)
+        return np.asarray((moved - self.centre) / self.scale, dtype=np.float32)
+
+    def decode(self, outputs: np.ndarray) -> np.ndarray:
+        """Return predictions on the user's scale, from outputs of shape (n_rows, n_outputs)."""
+        moved = outputs.astype(np.float64) * self.scale + self.centre
+        if self.transform is not None:
+            moved = np.minimum(moved, _LARGEST_EXPONENT)
+            moved = np.expm1(moved) if self.transform == "log1p" else np.exp(moved)
+        return np.asarray(moved[:, 0] if self.is_vector else moved)
+
+
+@dataclass(frozen=True)
+class ClassTarget:
+    """One of several classes, of any type that sorts.
+
+    Attributes
+    ----------
+    classes : array of shape (n_classes,)
+    """
+
+    classes: np.ndarray
+    output_activation = "identity"
+
+    @classmethod
+    def fit(cls, y: np.ndarray) -> "ClassTarget":
+        """Learn the classes of a target of shape (n_rows,)."""
+        return cls(np.unique(y))
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of outputs of the network: one logit for each class."""
+        return len(self.classes)
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the target as a JSON document and arrays by name."""
+        return {"dtype": self.classes.dtype.str}, {"target.classes": pa.array(self.classes)}
+
+    def encode(self, y: np.ndarray) -> np.ndarray:
+        """Return the position of each label among the classes; int64 of shape (n_rows,)."""
+        y = y.ravel()
+        codes = np.searchsorted(self.classes, y)
+        codes = np.minimum(codes, len(self.classes) - 1)
+        if not (self.classes[codes] == y).all():
+            unknown = y[self.classes[codes] != y][0]
+            raise InputError(f"The target holds the class {unknown!r}, which fit has not met.")
+        return codes.astype(np.int64)
+
+    def decode(self, codes: np.ndarray) -> np.ndarray:
+        """Return the labels at these positions."""
+        return np.asarray(self.classes[codes])
+
+
+def target_from_state(
+    document: Mapping[str, Any], arrays: Mapping[str, Any]
+) -> RegressionTarget | ClassTarget:
+    """Return the target that `to_state` took apart."""
+    if "target.classes" in arrays:
+        classes = arrays["target.classes"].to_numpy(zero_copy_only=False)
+        return ClassTarget(classes.astype(document["dtype"]))
+    return RegressionTarget(
+        document["transform"],
+        arrays["target.centre"],
+        arrays["target.scale"],
+        document["is_vector"],
+    )
+
+
+def as_numbers(y: Any) -> np.ndarray:
+    """Return a target as finite float64, or say what stands in the way."""
+    values = np.asarray(y)
+    try:
+        numbers = values.astype(np.float64)
+    except (ValueError, TypeError):
+        raise InputError(
+            f"The target must hold numbers; got {values.ravel()[0]!r} first.",
+            hint="EmbeddingClassifier learns classes, text included.",
+        ) from None
+    if numbers.ndim not in (1, 2):
+        raise InputError(f"The target must have one or two dimensions; got shape {numbers.shape}.")
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        row = int(np.argwhere(bad)[0][0])
+        what = "NaN" if np.isnan(numbers).any() else "infinity"
+        raise InputError(
+            f"Input y contains {what}, first in row {row} ({int(bad.sum())} in all).",
+            hint="drop the rows whose target is not known.",
+        )
+    return numbers
+
+
+def _forward(values: np.ndarray, transform: str | None) -> np.ndarray:
+    if transform is None:
+        return values
+    lowest = -1.0 if transform == "log1p" else 0.0
+    bad = values <= lowest
+    if bad.any():
+        row = int(np.argwhere(bad)[0][0])
+        raise InputError(
+            f"target_transform={transform!r} needs a target above {lowest:g}; "
+            f"got {values[bad][0]:g} in row {row} ({int(bad.sum())} such rows).",
+            hint="drop those rows"
+            + (', or use "log1p", which takes zeros.' if transform == "log" else "."),
+        )
+    return np.asarray(np.log1p(values) if transform == "log1p" else np.log(values))

@@ -1,0 +1,292 @@
+"""Category <-> code: which row of an embedding belongs to which value of a column.
+
+The first three rows of every embedding are not categories. A value that is missing, one that was
+seen in fit but too rarely to be learned, and one that was never seen are three different things,
+and each has a row of its own.
+"""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catspace.data.table import Column, is_text
+from catspace.exceptions import CatspaceWarning, UnknownCategoryError, did_you_mean
+
+MISSING, RARE, UNSEEN = 0, 1, 2
+N_SPECIAL = 3
+SPECIAL_NAMES = ("(missing)", "(rare)", "(unseen)")
+
+# Whole floats up to here are exact, so they can stand for integers.
+_LARGEST_EXACT = 2.0**53
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The categories of one column and the row that each has in an embedding.
+
+    Values are grouped by kind: numbers, text, times and so on. Within numbers 1, 1.0 and True are
+    one category; the text '1' is another. Categories are sorted within their kind, so the codes
+    depend neither on the order of the rows nor on the library that the table came from.
+
+    Attributes
+    ----------
+    values : mapping of kind to Arrow array
+        All values seen in fit, sorted; rare ones are among them.
+    rows : mapping of kind to int64 array
+        The embedding row of each value: RARE, or one from ``N_SPECIAL`` on.
+    counts : int64 array of shape (n_rows,)
+        How often each row was met in fit.
+    """
+
+    values: Mapping[str, pa.Array]
+    rows: Mapping[str, np.ndarray]
+    counts: np.ndarray
+
+    @classmethod
+    def fit(cls, column: Column, min_frequency: int = 1) -> "Vocabulary":
+        """Learn the categories of a column.
+
+        Parameters
+        ----------
+        column : Column
+        min_frequency : int, default=1
+            Values that occur less often share the row of the rare.
+        """
+        uniques: dict[str, list[pa.Array]] = {}
+        occurrences: dict[str, list[np.ndarray]] = {}
+        n_present = 0
+        for _, part in column.parts:
+            kind, dictionary, indices = factorize(part)
+            present = indices[indices >= 0]
+            counts = np.bincount(present, minlength=len(dictionary))
+            used = (counts > 0) & dictionary.is_valid().to_numpy(zero_copy_only=False)
+            n_present += int(counts[used].sum())
+            if used.any():
+                uniques.setdefault(kind, []).append(dictionary.filter(pa.array(used)))
+                occurrences.setdefault(kind, []).append(counts[used])
+
+        values, rows = {}, {}
+        row_counts = [np.array([column.n_rows - n_present, 0, 0])]
+        next_row = N_SPECIAL
+        for kind in sorted(uniques):
+            values[kind], frequency = _merge(uniques[kind], occurrences[kind])
+            kept = frequency >= min_frequency
+            rows[kind] = np.full(len(kept), RARE, dtype=np.int64)
+            rows[kind][kept] = next_row + np.arange(kept.sum())
+            next_row += int(kept.sum())
+            row_counts[0][RARE] += frequency[~kept].sum()
+            row_counts.append(frequency[kept])
+        return cls(values, rows, np.concatenate(row_counts).astype(np.int64))
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the arrays that make up the vocabulary, by name."""
+        state: dict[str, Any] = {"counts": self.counts}
+        for kind in self.values:
+            state[f"values.{kind}"] = self.values[kind]
+            state[f"rows.{kind}"] = self.rows[kind]
+        return state
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "Vocabulary":
+        """Return the vocabulary that `to_state` took apart."""
+        kinds = sorted(name.partition(".")[2] for name in state if name.startswith("values."))
+        return cls(
+            {kind: state[f"values.{kind}"] for kind in kinds},
+            {kind: state[f"rows.{kind}"] for kind in kinds},
+            state["counts"],
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows of an embedding of this column, special ones included."""
+        return len(self.counts)
+
+    @property
+    def n_categories(self) -> int:
+        """The number of categories that have a row of their own."""
+        return len(self.counts) - N_SPECIAL
+
+    @property
+    def n_values(self) -> int:
+        """The number of rows that fit met: categories, and missing and rare if there were any."""
+        return int((self.counts > 0).sum())
+
+    @property
+    def categories(self) -> list[Any]:
+        """The categories as Python values, in the order of their rows."""
+        found: list[Any] = []
+        for kind, values in self.values.items():
+            found.extend(values.filter(pa.array(self.rows[kind] >= N_SPECIAL)).to_pylist())
+        return found
+
+    def encode(self, column: Column) -> np.ndarray:
+        """Return the embedding row of each value.
+
+        Warns when the column holds another kind of value than it did in fit, since then no value
+        can be known: the text '12' is not the number 12.
+
+        Returns
+        -------
+        int32 array of shape (n_rows,)
+        """
+        codes = np.full(column.n_rows, MISSING, dtype=np.int32)
+        known_kinds, new_kinds = set(self.values), set()
+        for where, part in column.parts:
+            kind, dictionary, indices = factorize(part)
+            if kind not in known_kinds and len(dictionary) > dictionary.null_count:
+                new_kinds.add(kind)
+            # One more entry at the end: index -1 is a missing value.
+            lookup = np.append(self._lookup(kind, dictionary), np.int32(MISSING))
+            codes[slice(None) if where is None else where] = lookup[indices]
+        if new_kinds and known_kinds:
+            _warn_about_kinds(column.name, known_kinds, new_kinds)
+        return codes
+
+    def code(self, category: Any, column: str) -> int:
+        """Return the row of one category; missing values are asked for with None."""
+        try:
+            kind, dictionary, _ = factorize(pa.array([category], from_pandas=True))
+            code = int(self._lookup(kind, dictionary)[0]) if len(dictionary) else MISSING
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            code = UNSEEN
+        if code == UNSEEN:
+            other = self._lookalike(category)
+            raise UnknownCategoryError(f"Column {column!r} has no category {category!r}.{other}")
+        return code
+
+    def unseen(self, column: Column) -> list[Any]:
+        """Return the distinct values of a column that were not seen in fit."""
+        found: list[Any] = []
+        for _, part in column.parts:
+            kind, dictionary, indices = factorize(part)
+            used = np.bincount(indices[indices >= 0], minlength=len(dictionary)) > 0
+            unknown = used & (self._lookup(kind, dictionary) == UNSEEN)
+            found.extend(dictionary.filter(pa.array(unknown)).to_pylist())
+        return found
+
+    def _lookup(self, kind: str, dictionary: pa.Array) -> np.ndarray:
+        """Return the row of each distinct value; shape (len(dictionary),)."""
+        missing = dictionary.is_null().to_numpy(zero_copy_only=False)
+        if kind not in self.values:
+            return np.where(missing, MISSING, UNSEEN).astype(np.int32)
+        known = self.values[kind]
+        position = pc.index_in(_convert_exactly(dictionary, known.type), value_set=known)
+        found = position.is_valid().to_numpy(zero_copy_only=False)
+        rows = self.rows[kind][position.fill_null(0).to_numpy(zero_copy_only=False)]
+        return np.where(missing, MISSING, np.where(found, rows, UNSEEN)).astype(np.int32)
+
+    def _lookalike(self, category: Any) -> str:
+        """Return a sentence when the value is there under another type or spelling."""
+        shown = {str(known): known for known in self.categories[:100_000]}
+        if str(category) in shown:
+            return f" Did you mean {shown[str(category)]!r}?"
+        return did_you_mean(category, shown) if isinstance(category, str) else ""
+
+
+def factorize(values: pa.Array) -> tuple[str, pa.Array, np.ndarray]:
+    """Split values into their kind, the distinct ones and where each of them stands.
+
+    Returns
+    -------
+    kind : str
+        "number", "text", "time", "duration", "clock" or "bytes".
+    dictionary : Arrow array
+        The distinct values in their kind's canonical type; nulls and repetitions may occur.
+    indices : int array of shape (len(values),)
+        Positions in the dictionary, -1 for missing.
+    """
+    if pa.types.is_null(values.type):
+        return "text", pa.array([], pa.large_string()), np.full(len(values), -1, dtype=np.int64)
+    encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    indices = encoded.indices
+    if indices.null_count:
+        indices = indices.cast(pa.int64()).fill_null(-1)
+    kind, dictionary = _canonical(encoded.dictionary)
+    return kind, dictionary, np.asarray(indices.to_numpy(zero_copy_only=False))
+
+
+def _canonical(values: pa.Array) -> tuple[str, pa.Array]:
+    """Return the kind of the values, and the values in the one type that stands for it."""
+    type_ = values.type
+    if is_text(type_) or pa.types.is_null(type_):
+        return "text", values.cast(pa.large_string())
+    if pa.types.is_boolean(type_):
+        return "number", values
+    if pa.types.is_unsigned_integer(type_):
+        fits = len(values) == 0 or (pc.max(values).as_py() or 0) < 2**63
+        return "number", values.cast(pa.int64() if fits else pa.uint64())
+    if pa.types.is_integer(type_):
+        return "number", values.cast(pa.int64())
+    if pa.types.is_floating(type_) or pa.types.is_decimal(type_):
+        return "number", _whole_if_possible(values)
+    if pa.types.is_timestamp(type_) or pa.types.is_date(type_):
+        return "time", values.cast(pa.timestamp("us", getattr(type_, "tz", None)), safe=False).cast(
+            pa.timestamp("us")
+        )
+    if pa.types.is_duration(type_):
+        return "duration", values.cast(pa.duration("us"), safe=False)
+    if pa.types.is_time(type_):
+        return "clock", values.cast(pa.time64("us"), safe=False)
+    if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
+        return "bytes", values.cast(pa.large_binary())
+    return "text", values.cast(pa.large_string())
+
+
+def _whole_if_possible(values: pa.Array) -> pa.Array:
+    """Return floats as integers where all of them are whole; NaN becomes null."""
+    floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    present = ~np.isnan(floats)
+    whole = (np.abs(floats) <= _LARGEST_EXACT) & (np.trunc(floats) == floats)
+    if whole[present].all():
+        return pa.array(np.where(present, floats, 0).astype(np.int64), mask=~present)
+    return pa.array(np.where(floats == 0, 0.0, floats), mask=~present)  # -0.0 is 0.0
+
+
+def _convert_exactly(values: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Convert numbers to another type; those that it cannot hold become null."""
+    if values.type == type_:
+        return values
+    valid = values.is_valid().to_numpy(zero_copy_only=False)
+    numbers = values.fill_null(False if pa.types.is_boolean(values.type) else 0)
+    numbers = numbers.to_numpy(zero_copy_only=False)
+    with np.errstate(invalid="ignore"):
+        converted = numbers.astype(type_.to_pandas_dtype())
+        exact = valid & (converted.astype(numbers.dtype) == numbers)
+    return pa.array(converted, type_, mask=~exact)
+
+
+def _merge(arrays: list[pa.Array], counts: list[np.ndarray]) -> tuple[pa.Array, np.ndarray]:
+    """Return the distinct values of one kind, sorted, and how often each occurs."""
+    types = {array.type for array in arrays}
+    if len(types) > 1:  # numbers of several types: the widest holds them all
+        only_integers = types <= {pa.bool_(), pa.int64()}
+        widest = pa.int64() if only_integers else pa.float64()
+        arrays = [_convert_exactly(array, widest) for array in arrays]
+    merged = pa.chunked_array(arrays).combine_chunks()
+    table = pa.table({"value": merged, "count": pa.array(np.concatenate(counts), pa.int64())})
+    table = table.group_by("value").aggregate([("count", "sum")]).sort_by("value")
+    values = table["value"].combine_chunks()
+    if isinstance(values, pa.ChunkedArray):
+        values = pa.concat_arrays(values.chunks)
+    return values, table["count_sum"].to_numpy()
+
+
+_KIND_WORDS = {"number": "numbers", "time": "dates", "clock": "times", "duration": "durations"}
+
+
+def _warn_about_kinds(column: str, known: set[str], new: set[str]) -> None:
+    then, now = (
+        " and ".join(_KIND_WORDS.get(kind, kind) for kind in sorted(kinds))
+        for kinds in (known, new)
+    )
+    warnings.warn(
+        f"Column {column!r} held {then} in fit and holds {now} now, so its values count as unseen."
+        f"\nHint: convert the column to {then} first.",
+        CatspaceWarning,
+        stacklevel=2,
+    )

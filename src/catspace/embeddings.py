@@ -1,0 +1,224 @@
+"""Embeddings: vectors by column and category. No torch, so that a saved one opens anywhere."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from catspace import artifact
+from catspace.data.encoding import TableEncoder
+from catspace.data.table import make_frame
+from catspace.data.vocabulary import N_SPECIAL, SPECIAL_NAMES, Vocabulary
+from catspace.exceptions import InputError, UnknownCategoryError, did_you_mean
+
+
+@dataclass(frozen=True, repr=False)
+class Embedding:
+    """The vectors of the categories of one column.
+
+    Attributes
+    ----------
+    column : str
+    vocabulary : Vocabulary
+    table : float32 array of shape (n_categories + 3, dim)
+        The first three rows belong to missing, rare and unseen values.
+    backend : str
+        The kind of frame to hand out: that of the table the model was fitted on.
+    """
+
+    column: str
+    vocabulary: Vocabulary
+    table: np.ndarray
+    backend: str = "numpy"
+
+    @property
+    def categories(self) -> list[Any]:
+        """The categories, in the order of ``vectors``."""
+        return self.vocabulary.categories
+
+    @property
+    def counts(self) -> np.ndarray:
+        """How many rows of the training table each category had; shape (n_categories,)."""
+        return self.vocabulary.counts[N_SPECIAL:]
+
+    @property
+    def vectors(self) -> np.ndarray:
+        """The vectors of the categories; shape (n_categories, dim)."""
+        return self.table[N_SPECIAL:]
+
+    @property
+    def dim(self) -> int:
+        """The dimension of the space."""
+        return int(self.table.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __repr__(self) -> str:
+        return f"Embedding({self.column!r}: {len(self)} categories in {self.dim} dimensions)"
+
+    def vector(self, category: Any) -> np.ndarray:
+        """Return the vector of one category; of missing values for None.
+
+        Returns
+        -------
+        float32 array of shape (dim,)
+        """
+        return np.asarray(self.table[self.vocabulary.code(category, self.column)])
+
+    def nearest(self, category: Any, k: int = 5) -> Any:
+        """Return the categories closest to one category.
+
+        Distance is Euclidean in the learned space, so it reflects the target
+        the network was trained on, not similarity in general.
+
+        Parameters
+        ----------
+        category : object
+            A value of the column.
+        k : int, default=5
+
+        Returns
+        -------
+        DataFrame of shape (k, 2)
+            ``category`` and ``distance``, nearest first.
+        """
+        if k < 1:
+            raise InputError(f"k must be at least 1; got {k}.")
+        code = self.vocabulary.code(category, self.column)
+        difference = self.vectors - self.table[code]
+        distance = np.sqrt(np.einsum("ij,ij->i", difference, difference))
+        if code >= N_SPECIAL:
+            distance[code - N_SPECIAL] = np.inf  # not a neighbour of itself
+        k = min(k, len(distance) - (code >= N_SPECIAL))
+        closest = np.argpartition(distance, k - 1)[:k] if k else np.empty(0, dtype=int)
+        closest = closest[np.argsort(distance[closest], kind="stable")]
+        return make_frame(
+            {
+                "category": self._category_array().take(pa.array(closest)),
+                "distance": pa.array(distance[closest]),
+            },
+            self.backend,
+        )
+
+    def to_frame(self, *, include_special: bool = False) -> Any:
+        """Return categories, counts and vectors as one frame.
+
+        Parameters
+        ----------
+        include_special : bool, default=False
+            Whether missing, rare and unseen come first, as rows of their own; categories are
+            text then.
+
+        Returns
+        -------
+        DataFrame of shape (n_categories, 2 + dim)
+            ``category``, ``count``, and ``store_0``, ``store_1``, … for a column ``store``.
+        """
+        return make_frame(self._columns(include_special), self.backend)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write ``to_frame()`` to a Parquet file."""
+        pyarrow.parquet.write_table(pa.table(self._columns(include_special=False)), path)
+
+    def to_tensorboard(self, directory: str | Path) -> None:
+        """Write ``vectors.tsv`` and ``metadata.tsv`` for TensorBoard's embedding projector."""
+        folder = Path(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        names = [re.sub(r"[\t\r\n]", " ", str(category)) for category in self.categories]
+        labels = [f"{name}\t{count}" for name, count in zip(names, self.counts, strict=True)]
+        (folder / "metadata.tsv").write_text(
+            "\n".join(["category\tcount", *labels]) + "\n", encoding="utf-8"
+        )
+        np.savetxt(folder / "vectors.tsv", self.vectors, delimiter="\t", fmt="%.9g")
+        (folder / "projector_config.pbtxt").write_text(
+            f'embeddings {{\n  tensor_name: "{_quote(self.column)}"\n'
+            '  tensor_path: "vectors.tsv"\n  metadata_path: "metadata.tsv"\n}\n',
+            encoding="utf-8",
+        )
+
+    def to_word2vec(self, path: str | Path) -> None:
+        """Write the text format of word2vec: a line for each category.
+
+        The format separates by spaces, so white space inside a category becomes ``_``.
+        """
+        with Path(path).open("w", encoding="utf-8") as file:
+            file.write(f"{len(self)} {self.dim}\n")
+            for category, vector in zip(self.categories, self.vectors, strict=True):
+                word = re.sub(r"\s+", "_", str(category)) or "_"
+                file.write(f"{word} {' '.join(f'{x:.9g}' for x in vector)}\n")
+
+    def _category_array(self) -> pa.Array:
+        categories = self.categories
+        try:
+            return pa.array(categories)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):  # a column of mixed types
+            return pa.array([str(category) for category in categories])
+
+    def _columns(self, include_special: bool) -> dict[str, pa.Array]:
+        categories, counts, vectors = self._category_array(), self.counts, self.vectors
+        if include_special:
+            names = [*SPECIAL_NAMES, *(str(category) for category in self.categories)]
+            categories = pa.array(names)
+            counts, vectors = self.vocabulary.counts, self.table
+        components = {
+            f"{self.column}_{i}": pa.array(np.ascontiguousarray(vectors[:, i]))
+            for i in range(self.dim)
+        }
+        return {"category": categories, "count": pa.array(counts), **components}
+
+
+class Embeddings(Mapping[str, Embedding]):
+    """The embeddings of all categorical columns of a model, by column."""
+
+    def __init__(self, embeddings: Mapping[str, Embedding]) -> None:
+        self._embeddings = dict(embeddings)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Embeddings":
+        """Read the embeddings out of a model file; torch is not needed."""
+        document, arrays = artifact.read(path)
+        encoder = TableEncoder.from_state(document["encoder"], arrays)
+        tables = [arrays[f"embedding.{i}"] for i in range(len(encoder.vocabularies))]
+        return cls.of(encoder.vocabularies, tables, document["backend"])
+
+    @classmethod
+    def of(
+        cls, vocabularies: Mapping[str, Vocabulary], tables: Iterable[np.ndarray], backend: str
+    ) -> "Embeddings":
+        """Join the vocabularies of columns with their tables of vectors, in the same order."""
+        return cls(
+            {
+                column: Embedding(column, vocabulary, table, backend)
+                for (column, vocabulary), table in zip(vocabularies.items(), tables, strict=True)
+            }
+        )
+
+    def __getitem__(self, column: str) -> Embedding:
+        try:
+            return self._embeddings[column]
+        except KeyError:
+            raise UnknownCategoryError(
+                f"There is no embedding of a column {column!r}."
+                f"{did_you_mean(column, self._embeddings)}",
+                hint=f"the embedded columns are: {', '.join(map(str, self._embeddings))}.",
+            ) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._embeddings)
+
+    def __len__(self) -> int:
+        return len(self._embeddings)
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}: {len(e)}x{e.dim}" for name, e in self._embeddings.items())
+        return f"Embeddings({inside})"
+
+
+def _quote(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")

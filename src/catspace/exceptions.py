@@ -1,0 +1,75 @@
+"""The errors and warnings of catspace: what was wrong, where, the value seen, what to do next."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class CatspaceError(ValueError):
+    """Base of all errors that catspace raises.
+
+    Parameters
+    ----------
+    message : str
+        What was wrong, where, and the value that was seen.
+    hint : str, optional
+        What to do next; shown on a line of its own.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message if hint is None else f"{message}\nHint: {hint}")
+
+
+class InputError(CatspaceError):
+    """A table, target or weight that cannot be used."""
+
+
+class ParameterError(CatspaceError):
+    """A constructor parameter with a value that means nothing."""
+
+
+class UnknownCategoryError(CatspaceError, KeyError):
+    """A category that the fitted model does not know."""
+
+    # KeyError shows the repr of its argument; the sentence is meant to be read.
+    __str__ = CatspaceError.__str__
+
+
+class ModelFileError(CatspaceError):
+    """A model file that is damaged, foreign or newer than this library."""
+
+
+class InputTypeError(CatspaceError, TypeError):
+    """Something that is not a table at all."""
+
+
+class CatspaceWarning(UserWarning):
+    """Something that works, but probably not as the user meant it."""
+
+
+def did_you_mean(name: object, options: Iterable[object]) -> str:
+    """Return `` Did you mean 'State'?`` for the closest option, or an empty string.
+
+    Examples
+    --------
+    >>> did_you_mean("state", ["Store", "State"])
+    " Did you mean 'State'?"
+    >>> did_you_mean("weather", ["Store", "State"])
+    ''
+    """
+    by_lower_case = {str(option).lower(): option for option in options}
+    matches = get_close_matches(str(name).lower(), by_lower_case, n=1)
+    return f" Did you mean {by_lower_case[matches[0]]!r}?" if matches else ""
+
+
+def shorten(values: Iterable[object], most: int = 5) -> str:
+    """Return a list as text, cut after a few values.
+
+    Examples
+    --------
+    >>> shorten(["a", "b", "c"], most=2)
+    "['a', 'b', …]"
+    """
+    shown = [repr(value) for value in values]
+    if len(shown) > most:
+        shown = [*shown[:most], "…"]
+    return f"[{', '.join(shown)}]"

@@ -1,0 +1,228 @@
+"""Embeddings and numbers -> hidden layers -> output; and the network's one-hot twin.
+
+Randomness comes only from generators that are passed in. So networks that train side by side do
+not disturb each other, and a forward pass without a generator is the one for prediction.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "identity": lambda x: x,
+    "relu": torch.relu,
+    "silu": functional.silu,
+    "gelu": functional.gelu,
+    "tanh": torch.tanh,
+    "logistic": torch.sigmoid,
+}
+
+# Vectors that start this close to each other move apart only where the data asks for it.
+# Measured on Rossmann: starting at N(0, 1) instead costs a seventh of the accuracy.
+_EMBEDDING_STD = 0.05
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Everything that fixes the shape of a network.
+
+    Attributes
+    ----------
+    n_rows : tuple of int
+        The number of rows of each embedding.
+    dims : tuple of int
+        The dimension of each embedding.
+    n_numbers : int
+    n_outputs : int
+    hidden_layer_sizes : tuple of int
+    input_encoding : {"embedding", "onehot"}
+    activation, embedding_activation, output_activation : str
+    dropout : float
+    """
+
+    n_rows: tuple[int, ...]
+    dims: tuple[int, ...]
+    n_numbers: int
+    n_outputs: int
+    hidden_layer_sizes: tuple[int, ...]
+    input_encoding: str = "embedding"
+    activation: str = "relu"
+    embedding_activation: str = "identity"
+    output_activation: str = "identity"
+    dropout: float = 0.0
+
+
+class EmbeddingInput(nn.Module):
+    """One embedding for each categorical column, concatenated with the numbers."""
+
+    def __init__(self, architecture: Architecture) -> None:
+        super().__init__()
+        self.tables = nn.ParameterList(
+            torch.empty(rows, dim)
+            for rows, dim in zip(architecture.n_rows, architecture.dims, strict=True)
+        )
+        self.activation = architecture.embedding_activation
+        self.width = sum(architecture.dims) + architecture.n_numbers
+
+    def forward(self, codes: Tensor, numbers: Tensor) -> Tensor:
+        """Map codes (columns, batch) and numbers (batch, n_numbers) to (batch, width)."""
+        vectors = [
+            functional.embedding(code, table)
+            for code, table in zip(codes, self.tables, strict=True)
+        ]
+        if self.activation != "identity":
+            vectors = [ACTIVATIONS[self.activation](vector) for vector in vectors]
+        return torch.cat([*vectors, numbers], dim=1) if vectors else numbers
+
+    def vectors(self) -> list[np.ndarray]:
+        """Return what the next layer sees of each row; arrays of shape (n_rows, dim)."""
+        activation = ACTIVATIONS[self.activation]
+        return [activation(table.detach()).cpu().numpy() for table in self.tables]
+
+    def initialize(self, initialization: str, generator: torch.Generator) -> None:
+        """Draw the vectors."""
+        for table in self.tables:
+            _draw(table, initialization, generator, std=_EMBEDDING_STD, limit=_EMBEDDING_STD)
+
+
+class OneHotInput(nn.Module):
+    """The first hidden layer on one-hot input, as a sum of rows.
+
+    one-hot(x) W is row x of W. So each column has a table as wide as the layer, the rows of a
+    record are added up, and no one-hot matrix is ever built.
+    """
+
+    def __init__(self, architecture: Architecture) -> None:
+        super().__init__()
+        self.width = architecture.hidden_layer_sizes[0]
+        self.tables = nn.ParameterList(
+            torch.empty(rows, self.width) for rows in architecture.n_rows
+        )
+        self.numbers = nn.Parameter(torch.empty(self.width, architecture.n_numbers))
+        self.bias = nn.Parameter(torch.empty(self.width))
+
+    def forward(self, codes: Tensor, numbers: Tensor) -> Tensor:
+        """Map codes (columns, batch) and numbers (batch, n_numbers) to (batch, width)."""
+        total = functional.linear(numbers, self.numbers, self.bias)
+        for code, table in zip(codes, self.tables, strict=True):
+            total = total + functional.embedding(code, table)
+        return total
+
+    def vectors(self) -> list[np.ndarray]:
+        """Return the weights of each row; arrays of shape (n_rows, width)."""
+        return [table.detach().cpu().numpy() for table in self.tables]
+
+    def initialize(self, initialization: str, generator: torch.Generator) -> None:
+        """Draw the weights."""
+        n_inputs = sum(len(table) for table in self.tables) + self.numbers.shape[1]
+        # Of the many one-hot inputs only one for each column is on.
+        n_active = max(1, len(self.tables) + self.numbers.shape[1])
+        limit = math.sqrt(6 / (n_inputs + self.width))
+        for weight in [*self.tables, self.numbers]:
+            _draw(weight, initialization, generator, std=math.sqrt(2 / n_active), limit=limit)
+        nn.init.zeros_(self.bias)
+
+
+class EntityNetwork(nn.Module):
+    """The network of the paper: entity embeddings (or one-hot input) under dense layers.
+
+    Parameters
+    ----------
+    architecture : Architecture
+    """
+
+    def __init__(self, architecture: Architecture) -> None:
+        super().__init__()
+        self.architecture = architecture
+        sizes = list(architecture.hidden_layer_sizes)
+        self.input: EmbeddingInput | OneHotInput
+        if architecture.input_encoding == "onehot":
+            self.input = OneHotInput(architecture)
+            sizes = sizes[1:]  # the input is the first hidden layer already
+        else:
+            self.input = EmbeddingInput(architecture)
+        widths = [self.input.width, *sizes, architecture.n_outputs]
+        self.layers = nn.ModuleList(
+            nn.Linear(inputs, outputs, device="meta").to_empty(device="cpu")
+            for inputs, outputs in pairwise(widths)
+        )
+
+    @property
+    def dense_layers(self) -> list[nn.Linear]:
+        """The hidden layers (on one-hot input: from the second on) and the output layer."""
+        return [layer for layer in self.layers if isinstance(layer, nn.Linear)]
+
+    def forward(
+        self, codes: Tensor, numbers: Tensor, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Return the outputs for a batch.
+
+        Parameters
+        ----------
+        codes : int tensor of shape (n_columns, batch)
+        numbers : float tensor of shape (batch, n_numbers)
+        generator : torch.Generator, optional
+            Switches dropout on, and is where it draws from.
+
+        Returns
+        -------
+        tensor of shape (batch, n_outputs)
+        """
+        x = self.input(codes, numbers)
+        if isinstance(self.input, OneHotInput):
+            x = self._activate(x, generator)
+        for layer in self.layers[:-1]:
+            x = self._activate(layer(x), generator)  # (batch, hidden)
+        x = self.layers[-1](x)
+        return ACTIVATIONS[self.architecture.output_activation](x)
+
+    def _activate(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+        x = ACTIVATIONS[self.architecture.activation](x)
+        dropout = self.architecture.dropout
+        if generator is None or dropout == 0:
+            return x
+        keep = torch.empty_like(x).bernoulli_(1 - dropout, generator=generator)
+        return x * keep.div_(1 - dropout)
+
+    def initialize(self, initialization: str, generator: torch.Generator) -> None:
+        """Draw all weights.
+
+        ``"normal"`` is He's for the layers and N(0, 0.05²) for the vectors. ``"uniform"`` is what
+        the paper's Keras did: Glorot's for the layers and ±0.05 for the vectors.
+        """
+        self.input.initialize(initialization, generator)
+        for i, layer in enumerate(self.dense_layers):
+            gain = 1.0 if i == len(self.layers) - 1 else 2.0
+            n_out, n_in = layer.weight.shape
+            std = math.sqrt(gain / max(1, n_in))
+            limit = math.sqrt(6 / (n_in + n_out))
+            _draw(layer.weight, initialization, generator, std=std, limit=limit)
+            nn.init.zeros_(layer.bias)
+
+    def fill_untrained_rows(self, counts: Sequence[np.ndarray]) -> None:
+        """Give rows that training never met the average of those that it did.
+
+        This is what an unseen category gets, and a missing value where fit met none. The average
+        is weighted by how often each row occurred.
+        """
+        with torch.no_grad():
+            for table, count in zip(self.input.tables, counts, strict=True):
+                weight = torch.as_tensor(count, dtype=table.dtype, device=table.device)
+                if weight.sum() > 0:
+                    table[weight == 0] = (weight / weight.sum()) @ table
+
+
+def _draw(
+    weight: Tensor, initialization: str, generator: torch.Generator, *, std: float, limit: float
+) -> None:
+    with torch.no_grad():
+        if initialization == "uniform":
+            weight.uniform_(-limit, limit, generator=generator)
+        else:
+            weight.normal_(0.0, std, generator=generator)

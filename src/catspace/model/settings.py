@@ -1,0 +1,146 @@
+"""From an estimator's parameters to an architecture and a recipe, with every "auto" resolved."""
+
+from collections.abc import Iterable, Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import torch
+
+from catspace.exceptions import ParameterError, did_you_mean
+from catspace.model.network import ACTIVATIONS, Architecture
+from catspace.model.recipe import Defaults
+from catspace.model.sizing import embedding_dims
+from catspace.model.training import Recipe
+
+REGRESSION_LOSSES = ("squared_error", "absolute_error", "huber", "quantile")
+
+
+def make_architecture(
+    parameters: Mapping[str, Any],
+    defaults: Defaults,
+    *,
+    n_rows: Mapping[str, int],
+    n_categories: Mapping[str, int],
+    n_numbers: int,
+    n_outputs: int,
+    output_activation: str,
+) -> Architecture:
+    """Return the shape of the network for columns of these sizes."""
+    encoding = check_option("input_encoding", parameters["input_encoding"], ("embedding", "onehot"))
+    hidden = _auto(parameters["hidden_layer_sizes"], defaults.hidden_layer_sizes)
+    dims = embedding_dims(parameters["embedding_dim"], n_categories)
+    return Architecture(
+        n_rows=tuple(n_rows.values()),
+        dims=tuple(dims.values()),
+        n_numbers=n_numbers,
+        n_outputs=n_outputs,
+        hidden_layer_sizes=_check_layers(hidden, needs_one=encoding == "onehot"),
+        input_encoding=encoding,
+        activation=check_option("activation", parameters["activation"], ACTIVATIONS),
+        embedding_activation=check_option(
+            "embedding_activation", parameters["embedding_activation"], ACTIVATIONS
+        ),
+        output_activation=output_activation,
+        dropout=check_real(
+            "dropout", _auto(parameters["dropout"], defaults.dropout), at_least=0, below=1
+        ),
+    )
+
+
+def make_recipe(
+    parameters: Mapping[str, Any], defaults: Defaults, *, is_classification: bool
+) -> Recipe:
+    """Return how the network is trained."""
+    loss = "log_loss"
+    if not is_classification:
+        loss = check_option("loss", parameters["loss"], REGRESSION_LOSSES)
+    patience = check_int("n_iter_no_change", parameters["n_iter_no_change"])
+    return Recipe(
+        loss=loss,
+        epochs=check_int("max_epochs", _auto(parameters["max_epochs"], defaults.max_epochs)),
+        batch_size=check_int("batch_size", _auto(parameters["batch_size"], defaults.batch_size)),
+        learning_rate=check_real(
+            "learning_rate", _auto(parameters["learning_rate"], defaults.learning_rate), above=0
+        ),
+        weight_decay=check_real(
+            "weight_decay", _auto(parameters["weight_decay"], defaults.weight_decay), at_least=0
+        ),
+        optimizer=check_option("optimizer", parameters["optimizer"], ("adamw", "adam")),
+        schedule=check_option("schedule", parameters["schedule"], ("cosine", "constant")),
+        initialization=check_option(
+            "initialization", parameters["initialization"], ("normal", "uniform")
+        ),
+        quantile=check_real("quantile", parameters.get("quantile", 0.5), above=0, below=1),
+        patience=patience if parameters["early_stopping"] else None,
+    )
+
+
+def make_device(device: Any) -> torch.device:
+    """Return the device to compute on; "auto" takes a GPU where there is one."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+        torch.empty(0, device=chosen)
+    except (RuntimeError, TypeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ParameterError(
+            f'device must be "auto" or a device of torch that is here, such as "cpu"; '
+            f"got {device!r} ({reason})."
+        ) from None
+    return chosen
+
+
+def check_option(name: str, value: Any, options: Iterable[str]) -> str:
+    """Return one of the options, or say what they are."""
+    if isinstance(value, str) and value in options:
+        return value
+    shown = ", ".join(f'"{option}"' for option in options)
+    raise ParameterError(
+        f"{name} must be one of {shown}; got {value!r}.{did_you_mean(value, options)}"
+    )
+
+
+def check_int(name: str, value: Any) -> int:
+    """Return a positive int."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1:
+        return int(value)
+    raise ParameterError(f"{name} must be a positive int; got {value!r}.")
+
+
+def check_real(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+) -> float:
+    """Return a number within its bounds."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if (
+        is_number
+        and (above is None or value > above)
+        and (at_least is None or value >= at_least)
+        and (below is None or value < below)
+    ):
+        return float(value)
+    bounds = [("above", above), ("at least", at_least), ("below", below)]
+    wanted = " and ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)
+    raise ParameterError(f"{name} must be a number {wanted}; got {value!r}.")
+
+
+def _check_layers(sizes: Any, *, needs_one: bool) -> tuple[int, ...]:
+    if isinstance(sizes, (int, np.integer)):
+        sizes = (sizes,)
+    if not isinstance(sizes, Iterable) or isinstance(sizes, str):
+        raise ParameterError(f"hidden_layer_sizes must be a tuple of ints; got {sizes!r}.")
+    layers = tuple(check_int("each of hidden_layer_sizes", size) for size in sizes)
+    if needs_one and not layers:
+        raise ParameterError('input_encoding="onehot" needs at least one hidden layer.')
+    return layers
+
+
+def _auto(value: Any, default: Any) -> Any:
+    return default if isinstance(value, str) and value == "auto" else value

@@ -1,0 +1,307 @@
+"""The loop: batches, optimiser, schedule, early stopping, and several networks at once."""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from catspace.model.network import Architecture, EntityNetwork
+
+# Rows in one forward pass where no gradient is needed.
+_EVALUATION_ROWS = 8192
+_ROW_MULTIPLE = 32
+_WARM_UP = 0.1  # share of the steps in which the rate rises
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows that a network learns from, resident in memory.
+
+    Attributes
+    ----------
+    codes : int tensor of shape (n_columns, n_rows)
+    numbers : float tensor of shape (n_rows, n_numbers)
+    target : tensor of shape (n_rows, n_outputs), or (n_rows,) for classes
+    weight : tensor of shape (n_rows,), or None for equal weights
+    """
+
+    codes: Tensor
+    numbers: Tensor
+    target: Tensor
+    weight: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def take(self, index: Tensor | slice) -> "Rows":
+        """Return some of the rows: views for a slice, copies for an index."""
+        return Rows(
+            self.codes[:, index],
+            self.numbers[index],
+            self.target[index],
+            None if self.weight is None else self.weight[index],
+        )
+
+    def to(self, device: torch.device) -> "Rows":
+        """Return the rows on a device."""
+        weight = None if self.weight is None else self.weight.to(device)
+        return Rows(self.codes.to(device), self.numbers.to(device), self.target.to(device), weight)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a network is trained; nothing here is "auto" any more."""
+
+    loss: str
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    weight_decay: float
+    optimizer: str = "adamw"
+    schedule: str = "cosine"
+    initialization: str = "normal"
+    quantile: float = 0.5
+    patience: int | None = None
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What is known after an epoch of one network."""
+
+    network: int
+    epoch: int
+    loss: float
+    validation_loss: float | None
+    learning_rate: float
+    seconds: float
+
+
+class Listener(Protocol):
+    """Is told about each epoch, from the thread that trained it."""
+
+    def __call__(self, epoch: Epoch) -> None:
+        """Take notice of a finished epoch."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained network, its history, and the epoch whose weights it carries."""
+
+    network: EntityNetwork
+    history: list[Epoch]
+    best_epoch: int
+    interrupted: bool
+
+
+def train_networks(
+    architecture: Architecture,
+    rows: Rows,
+    recipe: Recipe,
+    seeds: Sequence[int],
+    *,
+    validation: Rows | None = None,
+    device: torch.device | None = None,
+    n_jobs: int = 1,
+    listener: Listener = lambda epoch: None,
+) -> list[Trained]:
+    """Train one network for each seed, side by side.
+
+    Each network runs on one thread with its own generator, so its weights depend on its seed
+    alone and not on ``n_jobs``. Ctrl-C ends the training after the current batch and returns what
+    was best until then.
+    """
+    device = torch.device("cpu") if device is None else device
+    rows = rows.to(device)
+    validation = None if validation is None else validation.to(device)
+    stop = threading.Event()
+
+    def job(index: int) -> Trained:
+        torch.set_num_threads(1)
+        torch.set_flush_denormal(True)  # otherwise dying weights slow the matrix products down
+        return _train(index, architecture, rows, recipe, seeds[index], validation, listener, stop)
+
+    threads_before = torch.get_num_threads()
+    try:
+        # Also a single network runs in a thread of its own: the caller's thread stays free to
+        # receive Ctrl-C, and keeps its floating-point mode.
+        with ThreadPoolExecutor(max_workers=max(1, min(n_jobs, len(seeds)))) as pool:
+            futures = [pool.submit(job, index) for index in range(len(seeds))]
+            try:
+                wait(futures)
+            except KeyboardInterrupt:
+                stop.set()
+            return [future.result() for future in futures]
+    finally:
+        torch.set_num_threads(threads_before)
+
+
+def _train(
+    index: int,
+    architecture: Architecture,
+    rows: Rows,
+    recipe: Recipe,
+    seed: int,
+    validation: Rows | None,
+    listener: Listener,
+    stop: threading.Event,
+) -> Trained:
+    device = rows.target.device
+    # Drawn on the CPU, so that a seed means the same network on every device.
+    network = EntityNetwork(architecture)
+    generator = torch.Generator().manual_seed(seed)
+    network.initialize(recipe.initialization, generator)
+    network.to(device)
+    dropout_generator = torch.Generator(device).manual_seed(seed)
+
+    loss_of = LOSSES[recipe.loss]
+    optimizer = _optimizer(network, recipe)
+    n_batches = math.ceil(len(rows) / recipe.batch_size)
+    bounds = np.linspace(0, len(rows), n_batches + 1).astype(int).tolist()  # even batches
+    n_steps = n_batches * recipe.epochs
+    step = 0
+
+    history: list[Epoch] = []
+    best_loss, best_epoch, best_weights = math.inf, 0, None
+    started = time.perf_counter()
+    for epoch in range(1, recipe.epochs + 1):
+        shuffled = rows.take(torch.randperm(len(rows), generator=generator).to(device))
+        total = torch.zeros((), device=device)
+        for begin, end in pairwise(bounds):
+            if stop.is_set():
+                break
+            factor = _rate_factor((step + 0.5) / n_steps) if recipe.schedule == "cosine" else 1.0
+            for group in optimizer.param_groups:
+                group["lr"] = recipe.learning_rate * factor
+            batch = shuffled.take(slice(begin, end))
+            output = network(batch.codes, batch.numbers, dropout_generator)
+            loss = weighted_mean(loss_of(output, batch.target, recipe.quantile), batch.weight)
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            total += loss.detach() * (end - begin)
+            step += 1
+        if stop.is_set():
+            break
+        validation_loss = None
+        if validation is not None:
+            validation_loss = evaluate(network, validation, recipe)
+        history.append(
+            Epoch(
+                index,
+                epoch,
+                float(total) / len(rows),
+                validation_loss,
+                float(optimizer.param_groups[0]["lr"]),
+                time.perf_counter() - started,
+            )
+        )
+        listener(history[-1])
+        if validation_loss is None:
+            best_epoch = epoch
+        elif validation_loss < best_loss:
+            best_loss, best_epoch = validation_loss, epoch
+            best_weights = [weight.detach().clone() for weight in network.parameters()]
+        elif recipe.patience is not None and epoch - best_epoch >= recipe.patience:
+            break
+    if best_weights is not None:
+        with torch.no_grad():
+            for weight, best in zip(network.parameters(), best_weights, strict=True):
+                weight.copy_(best)
+    network.cpu()
+    return Trained(network, history, best_epoch, interrupted=stop.is_set())
+
+
+def predict(
+    network: EntityNetwork, codes: Tensor, numbers: Tensor, device: torch.device
+) -> np.ndarray:
+    """Return the outputs of a network for any number of rows; shape (n_rows, n_outputs).
+
+    What a row gets does not depend on the rows beside it, to the last bit: blocks are padded to
+    a multiple of `_ROW_MULTIPLE`, since matrix products treat a remainder of rows differently.
+    """
+    network = network.to(device)
+    n_rows = len(numbers)
+    outputs = np.empty((n_rows, network.architecture.n_outputs), dtype=np.float32)
+    with torch.inference_mode():
+        for begin in range(0, n_rows, _EVALUATION_ROWS):
+            end = min(begin + _EVALUATION_ROWS, n_rows)
+            padding = -(end - begin) % _ROW_MULTIPLE
+            block_codes = functional.pad(codes[:, begin:end], (0, padding))
+            block_numbers = functional.pad(numbers[begin:end], (0, 0, 0, padding))
+            output = network(block_codes.to(device), block_numbers.to(device))
+            outputs[begin:end] = output[: end - begin].cpu().numpy()
+    return outputs
+
+
+def evaluate(network: EntityNetwork, rows: Rows, recipe: Recipe) -> float:
+    """Return the mean loss over some rows."""
+    total, weight_sum = 0.0, 0.0
+    with torch.inference_mode():
+        for begin in range(0, len(rows), _EVALUATION_ROWS):
+            block = rows.take(slice(begin, begin + _EVALUATION_ROWS))
+            losses = LOSSES[recipe.loss](
+                network(block.codes, block.numbers), block.target, recipe.quantile
+            )
+            weight = torch.ones_like(losses) if block.weight is None else block.weight
+            total += float((losses * weight).sum())
+            weight_sum += float(weight.sum())
+    return total / weight_sum
+
+
+def weighted_mean(losses: Tensor, weight: Tensor | None) -> Tensor:
+    """Return the mean of the losses of a batch; weights have a mean of one over all rows."""
+    return losses.mean() if weight is None else (losses * weight).mean()
+
+
+def _mean_over_outputs(losses: Tensor) -> Tensor:
+    return losses.mean(dim=1)  # (batch, n_outputs) -> (batch,)
+
+
+def _pinball(output: Tensor, target: Tensor, quantile: float) -> Tensor:
+    error = target - output
+    return _mean_over_outputs(torch.maximum(quantile * error, (quantile - 1) * error))
+
+
+# Each maps output (batch, n_outputs), target and quantile to losses of shape (batch,).
+LOSSES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {
+    "squared_error": lambda output, target, _: _mean_over_outputs((output - target).square()),
+    "absolute_error": lambda output, target, _: _mean_over_outputs((output - target).abs()),
+    "huber": lambda output, target, _: _mean_over_outputs(
+        functional.huber_loss(output, target, reduction="none")
+    ),
+    "quantile": _pinball,
+    "log_loss": lambda output, target, _: functional.cross_entropy(
+        output, target, reduction="none"
+    ),
+}
+
+
+def _optimizer(network: EntityNetwork, recipe: Recipe) -> torch.optim.Optimizer:
+    if recipe.optimizer == "adam":
+        return torch.optim.Adam(network.parameters(), lr=recipe.learning_rate, fused=True)
+    # Only the dense layers are held small: an embedding row that a batch does not meet would
+    # otherwise shrink all the same, the rare categories most.
+    decayed = [layer.weight for layer in network.dense_layers]
+    held = {id(weight) for weight in decayed}
+    free = [weight for weight in network.parameters() if id(weight) not in held]
+    groups = [
+        {"params": decayed, "weight_decay": recipe.weight_decay},
+        {"params": free, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=(0.9, 0.99), fused=True)
+
+
+def _rate_factor(progress: float) -> float:
+    """Return the share of the peak rate: a linear rise, then half a cosine down to zero."""
+    if progress < _WARM_UP:
+        return progress / _WARM_UP
+    return 0.5 * (1 + math.cos(math.pi * (progress - _WARM_UP) / (1 - _WARM_UP)))
