@@ -95,14 +95,11 @@ def _metadata(path: Path, content: bytes) -> dict[str, str]:
     """Return the metadata of a safetensors file that catspace wrote."""
     length = int.from_bytes(content[:8], "little")
     try:
-        header = json.loads(content[8 : 8 + length])
-        metadata = header["__metadata__"]
-        if isinstance(metadata["catspace"], str) and isinstance(metadata["sha256"], str):
-            return dict(metadata)
+        metadata = json.loads(content[8 : 8 + length])["__metadata__"]
+        return {"catspace": str(metadata["catspace"]), "sha256": str(metadata["sha256"])}
     except (ValueError, KeyError, TypeError):
-        pass
-    if b'"catspace"' in content[:4096] or 0 < length < len(content):
-        raise _damaged(path)
+        if b'"catspace":"' in content:  # ours, but with a broken header
+            raise _damaged(path) from None
     raise ModelFileError(
         f"{str(path)!r} is not a catspace model file.", hint="model.save(path) writes one."
     )

@@ -122,7 +122,7 @@ class TableEncoder:
                 )
             else:
                 values = _finite(column)
-                if categorical_features == "from_dtype":
+                if not named:
                     _hint_at_id(column, values)
                 scalings[column.name] = Scaling.fit(values)
         return cls(vocabularies, scalings, parts)

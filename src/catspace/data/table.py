@@ -5,6 +5,7 @@ column, CSV and Parquet files through Arrow's own readers. From here on a value 
 is an Arrow null: None, NaN, NaT, ``pd.NA`` and polars' null cannot be told apart any more.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
-from narwhals.exceptions import NarwhalsError
+from narwhals.exceptions import DuplicateError
 
 from catspace.exceptions import InputError, InputTypeError, did_you_mean, shorten
 
@@ -210,7 +211,10 @@ def read_table(source: Any) -> Table:
         source = pa.table(source)
     try:
         frame = nw.from_native(source)
-    except (TypeError, NarwhalsError):
+    except DuplicateError:
+        names = source.column_names if isinstance(source, pa.Table) else source.columns
+        raise _duplicated(map(str, names)) from None
+    except TypeError:
         return _from_array(source)
     return _from_narwhals(frame.collect() if isinstance(frame, nw.LazyFrame) else frame)
 
@@ -298,7 +302,8 @@ def _read_file(path: Path) -> pa.Table:
 
 def _from_narwhals(frame: "nw.DataFrame[Any]") -> Table:
     names = [str(name) for name in frame.columns]
-    _refuse_duplicates(names)
+    if len(set(names)) < len(names):  # for instance 1 and '1'
+        raise _duplicated(names)
     # scikit-learn's rule: names count only when all of them are text.
     all_text = all(isinstance(name, str) for name in frame.columns)
     columns = [
@@ -386,7 +391,8 @@ def _objects_to_arrow(name: str, objects: np.ndarray) -> pa.Array:
         return pa.array(objects.astype(np.float64))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         pass
-    return pa.array([str(value) for value in objects], pa.large_string())
+    texts = [None if value != value else str(value) for value in objects]
+    return pa.array(texts, pa.large_string())
 
 
 def _no_single_value(name: str, examples: Iterable[object]) -> InputError:
@@ -397,9 +403,8 @@ def _no_single_value(name: str, examples: Iterable[object]) -> InputError:
     )
 
 
-def _refuse_duplicates(names: list[str]) -> None:
-    if len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise InputError(
-            f"Column names must be unique, and these stand more than once: {shorten(twice)}."
-        )
+def _duplicated(names: Iterable[str]) -> InputError:
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+    return InputError(
+        f"Column names must be unique, and these stand more than once: {shorten(twice)}."
+    )

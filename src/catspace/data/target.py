@@ -1,6 +1,6 @@
 """What the user predicts <-> what the network learns."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,13 @@ from catspace.exceptions import InputError, ParameterError, did_you_mean
 
 TARGET_TRANSFORMS = ("log", "log1p", "paper")
 
+# A sigmoid cannot reach below zero, where the log of a target below 1 lies.
+_ALLOWED = {"log": "above 0", "log1p": "above -1", "paper": "of at least 1"}
+_IS_ALLOWED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "log": lambda y: y > 0,
+    "log1p": lambda y: y > -1,
+    "paper": lambda y: y >= 1,
+}
 _LARGEST_EXPONENT = float(np.log(np.finfo(np.float64).max)) - 1
 
 
@@ -24,6 +31,7 @@ class RegressionTarget:
         What is taken of the target before it is scaled. ``"paper"`` is log(y) / log(y_max), which
         a sigmoid output can reach; the others are standardised for a linear output.
     centre, scale : float64 arrays of shape (n_outputs,)
+        A constant target has scale 0, so that the constant is what is predicted.
     is_vector : bool
         Whether the user's target had one dimension.
     """
@@ -48,7 +56,7 @@ class RegressionTarget:
             centre, scale = np.zeros(moved.shape[1]), moved.max(axis=0)
         else:
             centre, scale = moved.mean(axis=0), moved.std(axis=0)
-        scale = np.where(scale > 1e-12 * np.maximum(1.0, np.abs(centre)), scale, 1.0)
+        scale = np.where(scale > 1e-12 * np.abs(centre), scale, 0.0)
         return cls(transform, centre, scale, is_vector=values.ndim == 1)
 
     @property
@@ -69,7 +77,8 @@ class RegressionTarget:
     def encode(self, y: Any) -> np.ndarray:
         """Return what the network learns; float32 of shape (n_rows, n_outputs)."""
         moved = _forward(np.atleast_2d(as_numbers(y).T).T, self.transform)
-        return np.asarray((moved - self.centre) / self.scale, dtype=np.float32)
+        scale = np.where(self.scale == 0, 1.0, self.scale)
+        return np.asarray((moved - self.centre) / scale, dtype=np.float32)
 
     def decode(self, outputs: np.ndarray) -> np.ndarray:
         """Return predictions on the user's scale, from outputs of shape (n_rows, n_outputs)."""
@@ -162,12 +171,11 @@ def as_numbers(y: Any) -> np.ndarray:
 def _forward(values: np.ndarray, transform: str | None) -> np.ndarray:
     if transform is None:
         return values
-    lowest = -1.0 if transform == "log1p" else 0.0
-    bad = values <= lowest
+    bad = ~_IS_ALLOWED[transform](values)
     if bad.any():
         row = int(np.argwhere(bad)[0][0])
         raise InputError(
-            f"target_transform={transform!r} needs a target above {lowest:g}; "
+            f"target_transform={transform!r} needs a target {_ALLOWED[transform]}; "
             f"got {values[bad][0]:g} in row {row} ({int(bad.sum())} such rows).",
             hint="drop those rows"
             + (', or use "log1p", which takes zeros.' if transform == "log" else "."),

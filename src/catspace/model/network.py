@@ -39,6 +39,8 @@ class Architecture:
     dims : tuple of int
         The dimension of each embedding.
     n_numbers : int
+    n_bins : int
+        The pieces into which the range of each number is cut.
     n_outputs : int
     hidden_layer_sizes : tuple of int
     input_encoding : {"embedding", "onehot"}
@@ -49,6 +51,7 @@ class Architecture:
     n_rows: tuple[int, ...]
     dims: tuple[int, ...]
     n_numbers: int
+    n_bins: int
     n_outputs: int
     hidden_layer_sizes: tuple[int, ...]
     input_encoding: str = "embedding"
@@ -58,17 +61,49 @@ class Architecture:
     dropout: float = 0.0
 
 
+class PiecewiseLinear(nn.Module):
+    """Gives each number beside its value the part of each bin that lies below it.
+
+    A dense layer on top of this is a piecewise linear function of the number from the start, so
+    that a curve with a bend need not be learned from straight lines first (Gorishniy et al.,
+    "On Embeddings for Numerical Features", 2022).
+    """
+
+    def __init__(self, n_numbers: int, n_bins: int) -> None:
+        super().__init__()
+        self.lower: Tensor
+        self.slope: Tensor
+        self.register_buffer("lower", torch.zeros(n_numbers, n_bins))
+        self.register_buffer("slope", torch.zeros(n_numbers, n_bins))
+        self.width = n_numbers * (1 + n_bins)
+
+    def set_bins(self, numbers: np.ndarray) -> None:
+        """Cut the range of each number at quantiles of these rows (n_rows, n_numbers)."""
+        n_bins = self.lower.shape[1]
+        for i, values in enumerate(numbers.T):
+            # Values that many rows share would be the edge of several bins: once is enough.
+            edges = np.unique(np.quantile(values, np.linspace(0, 1, n_bins + 1)))
+            n_used = len(edges) - 1
+            self.lower[i, :n_used] = torch.from_numpy(edges[:-1])
+            self.slope[i, :n_used] = torch.from_numpy(1 / np.diff(edges))
+
+    def forward(self, numbers: Tensor) -> Tensor:
+        """Map numbers (batch, n_numbers) to (batch, width)."""
+        filled = ((numbers.unsqueeze(2) - self.lower) * self.slope).clamp(0, 1)
+        return torch.cat([numbers, filled.flatten(1)], dim=1)
+
+
 class EmbeddingInput(nn.Module):
     """One embedding for each categorical column, concatenated with the numbers."""
 
-    def __init__(self, architecture: Architecture) -> None:
+    def __init__(self, architecture: Architecture, n_numbers: int) -> None:
         super().__init__()
         self.tables = nn.ParameterList(
             torch.empty(rows, dim)
             for rows, dim in zip(architecture.n_rows, architecture.dims, strict=True)
         )
         self.activation = architecture.embedding_activation
-        self.width = sum(architecture.dims) + architecture.n_numbers
+        self.width = sum(architecture.dims) + n_numbers
 
     def forward(self, codes: Tensor, numbers: Tensor) -> Tensor:
         """Map codes (columns, batch) and numbers (batch, n_numbers) to (batch, width)."""
@@ -98,13 +133,13 @@ class OneHotInput(nn.Module):
     record are added up, and no one-hot matrix is ever built.
     """
 
-    def __init__(self, architecture: Architecture) -> None:
+    def __init__(self, architecture: Architecture, n_numbers: int) -> None:
         super().__init__()
         self.width = architecture.hidden_layer_sizes[0]
         self.tables = nn.ParameterList(
             torch.empty(rows, self.width) for rows in architecture.n_rows
         )
-        self.numbers = nn.Parameter(torch.empty(self.width, architecture.n_numbers))
+        self.numbers = nn.Parameter(torch.empty(self.width, n_numbers))
         self.bias = nn.Parameter(torch.empty(self.width))
 
     def forward(self, codes: Tensor, numbers: Tensor) -> Tensor:
@@ -141,12 +176,13 @@ class EntityNetwork(nn.Module):
         super().__init__()
         self.architecture = architecture
         sizes = list(architecture.hidden_layer_sizes)
+        self.numbers = PiecewiseLinear(architecture.n_numbers, architecture.n_bins)
         self.input: EmbeddingInput | OneHotInput
         if architecture.input_encoding == "onehot":
-            self.input = OneHotInput(architecture)
+            self.input = OneHotInput(architecture, self.numbers.width)
             sizes = sizes[1:]  # the input is the first hidden layer already
         else:
-            self.input = EmbeddingInput(architecture)
+            self.input = EmbeddingInput(architecture, self.numbers.width)
         widths = [self.input.width, *sizes, architecture.n_outputs]
         self.layers = nn.ModuleList(
             nn.Linear(inputs, outputs, device="meta").to_empty(device="cpu")
@@ -174,7 +210,7 @@ class EntityNetwork(nn.Module):
         -------
         tensor of shape (batch, n_outputs)
         """
-        x = self.input(codes, numbers)
+        x = self.input(codes, self.numbers(numbers))
         if isinstance(self.input, OneHotInput):
             x = self._activate(x, generator)
         for layer in self.layers[:-1]:

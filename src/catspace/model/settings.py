@@ -34,6 +34,7 @@ def make_architecture(
         n_rows=tuple(n_rows.values()),
         dims=tuple(dims.values()),
         n_numbers=n_numbers,
+        n_bins=defaults.n_bins,
         n_outputs=n_outputs,
         hidden_layer_sizes=_check_layers(hidden, needs_one=encoding == "onehot"),
         input_encoding=encoding,

@@ -158,6 +158,7 @@ def _train(
     # Drawn on the CPU, so that a seed means the same network on every device.
     network = EntityNetwork(architecture)
     generator = torch.Generator().manual_seed(seed)
+    network.numbers.set_bins(rows.numbers.cpu().numpy())
     network.initialize(recipe.initialization, generator)
     network.to(device)
     dropout_generator = torch.Generator(device).manual_seed(seed)

@@ -1,0 +1,141 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catspace.data.table import read_table
+from catspace.data.vocabulary import MISSING, N_SPECIAL, RARE, UNSEEN, Vocabulary
+from catspace.exceptions import CatspaceWarning, UnknownCategoryError
+
+
+def column(values, name="x"):
+    return read_table(pl.DataFrame({name: values}, strict=False)).columns[0]
+
+
+def objects(values):
+    array = np.empty((len(values), 1), dtype=object)
+    array[:, 0] = values
+    return read_table(array).columns[0]
+
+
+def naive_codes(fitted, new):
+    """Look each value up in a dict, one row at a time."""
+    is_missing = [value is None or value != value for value in fitted]
+    known = {value for value, gone in zip(fitted, is_missing, strict=True) if not gone}
+    numbers = sorted(value for value in known if not isinstance(value, str))
+    texts = sorted(value for value in known if isinstance(value, str))
+    code = {value: N_SPECIAL + i for i, value in enumerate([*numbers, *texts])}
+    return [MISSING if v is None or v != v else code.get(v, UNSEEN) for v in new]
+
+
+values = st.one_of(
+    st.none(),
+    st.integers(-5, 5),
+    st.sampled_from([float("nan"), -0.0, 0.5, 1.0, 2.5, -3.0]),
+    st.booleans(),
+    st.sampled_from(["", "1", "a", "b", "é", "1.0"]),
+)
+
+
+@given(st.lists(values, min_size=1), st.lists(values, min_size=1))
+def test_codes_are_those_of_a_dict_lookup(fitted, new):
+    vocabulary = Vocabulary.fit(objects(fitted))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CatspaceWarning)
+        assert vocabulary.encode(objects(new)).tolist() == naive_codes(fitted, new)
+
+
+@given(st.lists(st.one_of(st.none(), st.text()), min_size=1))
+def test_categories_and_codes_are_a_round_trip(texts):
+    vocabulary = Vocabulary.fit(column(pl.Series(texts, dtype=pl.String)))
+    codes = vocabulary.encode(column(pl.Series(texts, dtype=pl.String)))
+    back = [None if code == MISSING else vocabulary.categories[code - N_SPECIAL] for code in codes]
+    assert back == texts
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)), min_size=1))
+def test_large_integers_are_kept_apart(numbers):
+    data = column(pl.Series(numbers, dtype=pl.Int64))
+    assert Vocabulary.fit(data).n_categories == len({n for n in numbers if n is not None})
+
+
+def test_integers_past_63_bits_are_kept_apart():
+    hashes = pl.Series([2**64 - 1, 2**64 - 2, 1], dtype=pl.UInt64)
+    vocabulary = Vocabulary.fit(column(hashes))
+    assert vocabulary.categories == [1, 2**64 - 2, 2**64 - 1]
+    assert vocabulary.encode(column(pl.Series([1, 7]))).tolist() == [N_SPECIAL, UNSEEN]
+
+
+def test_missing_rare_and_unseen_use_different_rows():
+    vocabulary = Vocabulary.fit(column(["a", "a", "b", None]), min_frequency=2)
+    assert vocabulary.encode(column(["a", "b", "c", None])).tolist() == [
+        N_SPECIAL,
+        RARE,
+        UNSEEN,
+        MISSING,
+    ]
+    assert vocabulary.counts.tolist() == [1, 1, 0, 2]
+    assert vocabulary.categories == ["a"]
+
+
+def test_one_and_one_point_zero_are_one_category_and_the_text_is_another():
+    vocabulary = Vocabulary.fit(column([1, 2]))
+    assert vocabulary.encode(column([1.0, 2.0])).tolist() == [3, 4]
+    assert vocabulary.encode(column([1.5])).tolist() == [UNSEEN]
+    assert vocabulary.encode(column([True])).tolist() == [3]
+    with pytest.warns(CatspaceWarning):
+        assert vocabulary.encode(column(["1"])).tolist() == [UNSEEN]
+
+
+def test_numbers_that_became_text_draw_one_warning_that_says_so():
+    vocabulary = Vocabulary.fit(column([1, 2], name="store"))
+    with pytest.warns(CatspaceWarning) as caught:
+        vocabulary.encode(column(["1", "2", "3"], name="store"))
+    assert [str(warning.message) for warning in caught] == [
+        "Column 'store' held numbers in fit and holds text now, so its values count as unseen.\n"
+        "Hint: convert the column to numbers first."
+    ]
+
+
+def test_codes_depend_neither_on_row_order_nor_on_unused_categories():
+    expected = Vocabulary.fit(column(["b", "a", "c"])).categories
+    assert Vocabulary.fit(column(["c", "b", "a"])).categories == expected
+    dtype = pd.CategoricalDtype(["zzz", "c", "b", "a"], ordered=True)
+    frame = pd.DataFrame({"x": pd.Categorical(["a", "b", "c"], dtype=dtype)})
+    assert Vocabulary.fit(read_table(frame).columns[0]).categories == expected
+
+
+def test_an_all_missing_column_has_no_categories_and_still_encodes():
+    vocabulary = Vocabulary.fit(read_table(pa.table({"x": pa.nulls(2)})).columns[0])
+    assert vocabulary.n_categories == 0
+    assert vocabulary.encode(column(["a", None])).tolist() == [UNSEEN, MISSING]
+
+
+def test_negative_zero_is_zero():
+    vocabulary = Vocabulary.fit(column([0.0, 0.5]))
+    assert vocabulary.encode(column([-0.0])).tolist() == [N_SPECIAL]
+
+
+def test_asking_for_a_category_that_is_not_there_suggests_one_that_is():
+    vocabulary = Vocabulary.fit(column(["Hessen", "Bayern"]))
+    assert vocabulary.code("Bayern", "state") == N_SPECIAL
+    assert vocabulary.code(None, "state") == MISSING
+    with pytest.raises(UnknownCategoryError, match=r"no category 'hesen'. Did you mean 'Hessen'?"):
+        vocabulary.code("hesen", "state")
+    numbers = Vocabulary.fit(column([12, 13]))
+    with pytest.raises(UnknownCategoryError, match=r"no category '12'. Did you mean 12?"):
+        numbers.code("12", "store")
+
+
+def test_state_is_a_round_trip():
+    vocabulary = Vocabulary.fit(objects([1, "a", None, "b", "b"]), min_frequency=2)
+    again = Vocabulary.from_state(vocabulary.to_state())
+    assert again.categories == vocabulary.categories
+    np.testing.assert_array_equal(
+        again.encode(objects(["b", 1, 5, None])), vocabulary.encode(objects(["b", 1, 5, None]))
+    )

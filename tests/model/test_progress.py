@@ -1,0 +1,35 @@
+import io
+
+from rich.console import Console
+
+from catspace.model.progress import TrainingProgress
+from catspace.model.training import Epoch
+
+
+def show(*, verbose, is_terminal, n_epochs=40):
+    output = io.StringIO()
+    console = Console(file=output, force_terminal=is_terminal, width=120)
+    with TrainingProgress(2, n_epochs, verbose, console) as progress:
+        for number in range(1, n_epochs + 1):
+            progress(Epoch(1, number, 1 / number, 2 / number, 0.01, float(number)))
+    return output.getvalue()
+
+
+def test_nothing_is_shown_at_verbose_zero():
+    assert show(verbose=0, is_terminal=True) == ""
+    assert show(verbose=0, is_terminal=False) == ""
+
+
+def test_a_log_file_gets_a_few_plain_lines():
+    lines = show(verbose=1, is_terminal=False).splitlines()
+    assert len(lines) == 11
+    assert lines[1] == (
+        "network 2 of 2: epoch 4/40, loss 0.2500, validation 0.5000, 4.0 s, 36 s left"
+    )
+    assert "\x1b" not in "".join(lines)
+
+
+def test_a_terminal_gets_bars_with_losses():
+    text = show(verbose=1, is_terminal=True)
+    assert "40/40" in text
+    assert "loss 0.0250, validation 0.0500" in text

@@ -1,0 +1,126 @@
+"""What a user reads when something is wrong: one sentence each, and never a torch traceback."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from catspace import EmbeddingClassifier, EmbeddingRegressor
+from catspace.exceptions import CatspaceError
+
+X = pd.DataFrame({"town": ["a", "b"] * 10, "price": np.arange(20.0)})
+y = np.arange(1.0, 21.0)
+
+
+def message_of(action):
+    with pytest.raises(CatspaceError) as caught:
+        action()
+    return str(caught.value)
+
+
+def fit(X=X, y=y, weight=None, **parameters):
+    return EmbeddingRegressor(max_epochs=1, random_state=0, **parameters).fit(X, y, weight)
+
+
+@pytest.mark.parametrize(
+    ("action", "sentence"),
+    [
+        (lambda: fit(X=X[:0], y=y[:0]), "The table has no rows: 0 sample(s)"),
+        (lambda: fit(y=y[:5]), "Found input variables with inconsistent numbers of samples: the "),
+        (lambda: fit(y=None), "This EmbeddingRegressor requires y to be passed, but the target y"),
+        (lambda: fit(y="Sales"), "The target 'Sales' is not a column of the table."),
+        (lambda: fit(y="Price"), "The target 'Price' is not a column of the table. Did you mean "),
+        (lambda: fit(y=np.where(y > 3, np.nan, y)), "Input y contains NaN, first in row 3 (17 in"),
+        (lambda: fit(y=np.where(y > 3, np.inf, y)), "Input y contains infinity, first in row 3"),
+        (lambda: fit(y=["text"] * 20), "The target must hold numbers; got "),
+        (lambda: fit(y=-y, target_transform="log"), "target_transform='log' needs a target above"),
+        (lambda: fit(y=np.zeros((20, 2, 2))), "The target must have one or two dimensions; got"),
+        (lambda: fit(weight=-y), "Negative values in data passed to sample_weight: -1 in row 0."),
+        (lambda: fit(weight=0 * y), "Sample weights must contain at least one non-zero number"),
+        (lambda: fit(X=np.array(3)), "Expected 2D array, got 0D array instead"),
+        (lambda: fit(X=np.zeros((20, 1, 1))), "Expected 2D array, got 3D array instead"),
+        (lambda: fit(X=X.assign(tags=[[1]] * 20)), "Column 'tags' holds lists or structs"),
+        (lambda: fit(X=X.assign(price=np.inf)), "Column 'price' holds infinity, first in row 0."),
+        (lambda: fit(X=pd.concat([X, X], axis=1)), "Column names must be unique, and these stand"),
+        (lambda: fit(X=X.assign(day=pd.Timestamp("2020"))), "Column 'day' holds dates."),
+        (lambda: fit(embedding_dim=-3), 'embedding_dim must be "auto", a positive int, or a dict'),
+        (lambda: fit(embedding_dim={"Town": 2}), "embedding_dim names 'Town', which is not a cat"),
+        (lambda: fit(categorical_features=["x"]), "categorical_features names 'x', which is not"),
+        (lambda: fit(min_frequency=0), "min_frequency must be a count of at least 1 or a share"),
+        (lambda: fit(handle_unknown="skip"), 'handle_unknown must be one of "mean", "error"; got'),
+        (lambda: fit(input_encoding="hot"), 'input_encoding must be one of "embedding", "onehot"'),
+        (lambda: fit(hidden_layer_sizes=(0,)), "each of hidden_layer_sizes must be a positive int"),
+        (lambda: fit(hidden_layer_sizes="big"), "hidden_layer_sizes must be a tuple of ints; got"),
+        (lambda: fit(activation="rellu"), "activation must be one of "),
+        (lambda: fit(embedding_activation=3), "embedding_activation must be one of "),
+        (lambda: fit(dropout=1), "dropout must be a number at least 0 and below 1; got 1."),
+        (lambda: fit(loss="mse"), 'loss must be one of "squared_error", "absolute_error", "huber"'),
+        (lambda: fit(quantile=2), "quantile must be a number above 0 and below 1; got 2."),
+        (lambda: fit(target_transform="ln"), 'target_transform must be None, "log", "log1p", "pa'),
+        (lambda: fit(n_networks=0), "n_networks must be a positive int; got 0."),
+        (lambda: fit(batch_size=0.5), "batch_size must be a positive int; got 0.5."),
+        (lambda: fit(learning_rate=0), "learning_rate must be a number above 0; got 0."),
+        (lambda: fit(weight_decay=-1), "weight_decay must be a number at least 0; got -1."),
+        (lambda: fit(optimizer="sgd"), 'optimizer must be one of "adamw", "adam"; got \'sgd\'.'),
+        (lambda: fit(n_iter_no_change=0), "n_iter_no_change must be a positive int; got 0."),
+        (
+            lambda: fit(early_stopping=True, validation_fraction=0.001),
+            "early_stopping would hold back 0 of 20 rows.",
+        ),
+        (lambda: fit(device="abacus"), 'device must be "auto" or a device of torch that is here'),
+    ],
+)
+def test_what_cannot_be_fitted_says_why(action, sentence):
+    assert message_of(action).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("new", "sentence"),
+    [
+        (X.rename(columns={"town": "Town"}), "Feature names unseen at fit time:\n- Town\nFeature"),
+        (X[["town"]], "Feature names seen at fit time, yet now missing:\n- price\n"),
+        (X.assign(extra=1), "Feature names unseen at fit time:\n- extra\n"),
+        (X[["price", "town"]], "Feature names must be in the same order as they were in fit.\n"),
+    ],
+)
+def test_columns_that_differ_at_predict_say_how(new, sentence):
+    model = fit()
+    start = "The feature names should match those that were passed during fit.\n"
+    assert message_of(lambda: model.predict(new)).startswith(start + sentence)
+
+
+def test_text_in_a_number_column_at_predict_says_so():
+    message = message_of(lambda: fit().predict(X.assign(price="cheap")))
+    assert message.startswith("Column 'price' held numbers in fit and holds text now: ['cheap', ")
+
+
+def test_an_empty_table_at_predict_says_so():
+    message = message_of(lambda: fit().predict(X[:0]))
+    assert message.startswith("The table has no rows: 0 sample(s) (shape=(0, 2))")
+
+
+def test_missing_labels_say_so():
+    labels = np.array(["a", None] * 10, dtype=object)
+    message = message_of(lambda: EmbeddingClassifier().fit(X, labels))
+    assert message.startswith("Input y contains NaN.")
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        X[:1],
+        pd.DataFrame({"town": ["same"] * 20}),
+        pd.DataFrame({"price": [3.0] * 20}),
+        pd.DataFrame({"id": [f"id {i}" for i in range(20)]}),
+        pd.DataFrame({"town": [None] * 20}),
+        pd.DataFrame({"price": [np.nan] * 20}),
+    ],
+    ids=["one row", "constant text", "constant number", "all-unique ids", "no text", "no numbers"],
+)
+def test_poor_columns_are_fitted_all_the_same(table):
+    model = fit(X=table, y=y[: len(table)])
+    assert np.isfinite(model.predict(table)).all()
+    assert np.isfinite(model.transform(table)).all()
+
+
+def test_a_constant_target_is_predicted_as_it_is():
+    np.testing.assert_array_equal(fit(y=np.full(20, 7.0)).predict(X), 7.0)

@@ -1,0 +1,335 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+from sklearn.metrics import mean_absolute_percentage_error, r2_score
+
+import catspace
+from catspace import EmbeddingClassifier, EmbeddingEncoder, EmbeddingRegressor, make_sales
+from catspace.exceptions import CatspaceWarning, UnknownCategoryError
+
+
+def split(shops, at=450):
+    X, y = shops
+    return X[:at], X[at:], y[:at], y[at:]
+
+
+# --- what it learns
+
+
+def test_the_regressor_learns_categories_and_numbers_together(shops):
+    X, X_test, y, y_test = split(shops)
+    model = EmbeddingRegressor(random_state=0).fit(X, y)
+    assert model.score(X_test, y_test) > 0.97
+
+
+def test_categories_with_the_same_effect_get_neighbouring_vectors(shops):
+    X, y = shops
+    embedding = EmbeddingRegressor(random_state=0).fit(X, y).embeddings_["town"]
+    assert embedding.nearest("Celle", k=1)["category"].tolist() == ["Dresden"]
+    assert embedding.counts.tolist() == X["town"].value_counts().sort_index().tolist()
+
+
+def test_the_embedding_finds_the_truth_of_generated_sales():
+    sales = make_sales(n_rows=30_000, n_stores=60, random_state=0)
+    model = EmbeddingRegressor(target_transform="log", random_state=0).fit(sales.X, sales.y)
+    vectors = model.embeddings_["store"].vectors
+    centred = vectors - vectors.mean(axis=0)
+    first = np.linalg.svd(centred, full_matrices=False)[0][:, 0]
+    assert abs(np.corrcoef(first, sales.truth.store_effect)[0, 1]) > 0.9
+
+
+def test_a_log_target_is_predicted_on_its_own_scale():
+    sales = make_sales(n_rows=20_000, n_stores=30, random_state=0)
+    model = EmbeddingRegressor(target_transform="log", random_state=0)
+    model.fit(sales.X[:18_000], sales.y[:18_000])
+    error = mean_absolute_percentage_error(sales.y[18_000:], model.predict(sales.X[18_000:]))
+    assert error < 0.12
+
+
+def test_the_classifier_learns_text_labels_and_probabilities_that_sum_to_one(shops):
+    X, X_test, y, y_test = split(shops)
+    labels, labels_test = (np.digitize(v, [1.0, 3.0]) for v in (y, y_test))
+    names = np.array(["low", "middle", "high"])
+    model = EmbeddingClassifier(random_state=0).fit(X, names[labels])
+    assert model.classes_.tolist() == ["high", "low", "middle"]
+    probabilities = model.predict_proba(X_test)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    assert (model.classes_[probabilities.argmax(axis=1)] == model.predict(X_test)).all()
+    assert model.score(X_test, names[labels_test]) > 0.85
+
+
+def test_several_outputs_are_predicted_together(shops):
+    X, X_test, y, y_test = split(shops)
+    model = EmbeddingRegressor(random_state=0).fit(X, np.column_stack([y, -2 * y]))
+    predicted = model.predict(X_test)
+    assert predicted.shape == (len(X_test), 2)
+    assert r2_score(-2 * y_test, predicted[:, 1]) > 0.95
+
+
+@pytest.mark.parametrize(("quantile", "low", "high"), [(0.1, 0.0, 0.25), (0.9, 0.75, 1.0)])
+def test_a_quantile_lies_above_its_share_of_the_rows(quantile, low, high):
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"g": random.choice(["a", "b"], size=2000)})
+    y = random.normal(size=2000) * np.where(X["g"] == "a", 1, 3)
+    model = EmbeddingRegressor(loss="quantile", quantile=quantile, random_state=0).fit(X, y)
+    assert low <= (y <= model.predict(X)).mean() <= high
+
+
+def test_sample_weight_pulls_the_prediction():
+    X = pd.DataFrame({"g": ["a"] * 100})
+    y = np.array([0.0] * 50 + [10.0] * 50)
+    heavy = np.where(y > 0, 9.0, 1.0)
+    model = EmbeddingRegressor(random_state=0).fit(X, y, sample_weight=heavy)
+    assert model.predict(X[:1])[0] == pytest.approx(9.0, abs=0.5)
+
+
+def test_rows_of_weight_zero_are_as_good_as_absent(shops):
+    X, y = shops
+    weight = np.ones(len(y))
+    weight[:100] = 0
+    poisoned = y.copy()
+    poisoned[:100] = 1e6
+    some = EmbeddingRegressor(random_state=0, max_epochs=2).fit(X, poisoned, sample_weight=weight)
+    none = EmbeddingRegressor(random_state=0, max_epochs=2).fit(X[100:], y[100:])
+    np.testing.assert_array_equal(some.predict(X), none.predict(X))
+
+
+def test_class_weight_moves_the_probabilities():
+    X = pd.DataFrame({"g": ["a"] * 200})
+    y = np.array([0] * 160 + [1] * 40)
+    plain = EmbeddingClassifier(random_state=0).fit(X, y)
+    balanced = EmbeddingClassifier(class_weight="balanced", random_state=0).fit(X, y)
+    assert plain.predict_proba(X[:1])[0, 1] == pytest.approx(0.2, abs=0.05)
+    assert balanced.predict_proba(X[:1])[0, 1] == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("y", "n_outputs"),
+    [(["x", "y"] * 20, 2), ([0, 1, 2, 1] * 10, 3), (list(range(40)), 1), ([0.5, 1.5] * 20, 1)],
+)
+def test_the_encoder_tells_numbers_from_classes(y, n_outputs):
+    X = pd.DataFrame({"g": ["a", "b"] * 20})
+    model = EmbeddingEncoder(max_epochs=1, random_state=0).fit(X, y)
+    assert model.networks_[0].architecture.n_outputs == n_outputs
+
+
+# --- what it takes
+
+
+def test_pandas_polars_arrow_and_files_give_the_same_model(make_table, tmp_path):
+    random = np.random.default_rng(0)
+    columns = {
+        "store": random.integers(1, 9, size=200).tolist(),
+        "town": random.choice(["a", "b", "ü"], size=200).tolist(),
+        "price": random.normal(size=200).tolist(),
+    }
+    y = random.normal(size=200)
+    model = EmbeddingRegressor(categorical_features=["store"], max_epochs=2, random_state=0)
+    expected = model.fit(pd.DataFrame(columns), y).predict(pd.DataFrame(columns))
+    table = make_table(columns)
+    np.testing.assert_array_equal(model.fit(table, y).predict(table), expected)
+    path = tmp_path / "table.csv"
+    pd.DataFrame(columns).to_csv(path, index=False)
+    np.testing.assert_array_equal(model.predict(path), expected)
+
+
+def test_the_target_can_be_a_column_of_the_table_by_name(shops, tmp_path):
+    X, y = shops
+    frame = X.assign(sales=y)
+    frame.to_parquet(tmp_path / "shops.parquet")
+    # Parquet keeps integers, but not that they were categories.
+    model = EmbeddingRegressor(categorical_features=["weekday"], max_epochs=1, random_state=0)
+    expected = model.fit(X, y).predict(X)
+    for source in (frame, tmp_path / "shops.parquet"):
+        np.testing.assert_array_equal(model.fit(source, "sales").predict(X), expected)
+    np.testing.assert_array_equal(model.predict(tmp_path / "shops.parquet"), expected)
+
+
+def test_unseen_and_missing_categories_are_fine_and_differ(shops):
+    X, y = shops
+    X = X.assign(town=X["town"].where(X.index % 10 > 0))
+    model = EmbeddingRegressor(max_epochs=3, random_state=0).fit(X, y)
+    new = X[:2].assign(town=["Nowhere", None])
+    assert np.isfinite(model.predict(new)).all()
+    vectors = model.transform(new)[:, : model.embeddings_["town"].dim]
+    embedding = model.embeddings_["town"]
+    weights = embedding.vocabulary.counts / len(X)
+    np.testing.assert_allclose(vectors[0], weights @ embedding.table, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(vectors[1], embedding.vector(None))
+    model.set_params(handle_unknown="error")
+    with pytest.raises(UnknownCategoryError, match=r"not seen in fit: \['Nowhere'\]"):
+        model.predict(new)
+
+
+def test_rare_categories_share_a_vector(shops):
+    X, y = shops
+    X = X.assign(town=X["town"].where(X.index > 1, "Hamlet"))
+    model = EmbeddingRegressor(min_frequency=5, max_epochs=2, random_state=0).fit(X, y)
+    assert "Hamlet" not in model.embeddings_["town"].categories
+    dim = model.embeddings_["town"].dim
+    hamlet, unseen = model.transform(X[:2].assign(town=["Hamlet", "Nowhere"]))[:, :dim]
+    np.testing.assert_array_equal(hamlet, model.embeddings_["town"].table[1])
+    assert (hamlet != unseen).any()
+
+
+def test_relabelling_categories_only_permutes_vectors(shops):
+    X, y = shops
+    renamed = {"Aachen": "d", "Bonn": "c", "Celle": "b", "Dresden": "a"}
+    first = EmbeddingRegressor(random_state=0).fit(X, y)
+    second = EmbeddingRegressor(random_state=0).fit(X.assign(town=X["town"].map(renamed)), y)
+    for town in renamed:
+        a = first.embeddings_["town"].nearest(town, k=1)["category"][0]
+        b = second.embeddings_["town"].nearest(renamed[town], k=1)["category"][0]
+        assert renamed[a] == b
+
+
+def test_dates_are_expanded_when_asked():
+    days = pd.date_range("2020-01-01", periods=700)
+    X = pd.DataFrame({"day": days})
+    y = (days.day_of_week >= 5).astype(float)
+    model = EmbeddingRegressor(date_parts=["day_of_week"], random_state=0).fit(X, y)
+    assert list(model.embeddings_) == ["day_day_of_week"]
+    assert model.score(X, y) > 0.95
+
+
+def test_a_column_that_was_integer_and_is_text_now_draws_one_warning(shops):
+    X, y = shops
+    model = EmbeddingRegressor(max_epochs=1, random_state=0).fit(X, y)
+    with pytest.warns(CatspaceWarning, match=r"^Column 'weekday' held numbers in fit and holds t"):
+        model.predict(X.assign(weekday=X["weekday"].astype(str)))
+
+
+# --- networks, training
+
+
+def test_several_networks_are_averaged_and_the_first_gives_the_vectors(shops):
+    X, y = shops
+    model = EmbeddingRegressor(n_networks=3, max_epochs=2, random_state=0).fit(X, y)
+    encoded = model._encode(X)
+    codes, numbers = torch.from_numpy(encoded.codes), torch.from_numpy(encoded.numbers)
+    with torch.no_grad():
+        outputs = [network(codes, numbers).double().numpy() for network in model.networks_]
+    expected = model._target.decode(np.mean(outputs, axis=0))
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-5)
+    first = model.networks_[0].input.vectors()[0]
+    np.testing.assert_array_equal(model.embeddings_["town"].table, first)
+
+
+def test_the_same_seed_gives_the_same_bits_on_any_number_of_jobs(shops):
+    X, y = shops
+    one, two, other = (
+        EmbeddingRegressor(n_networks=2, n_jobs=jobs, max_epochs=2, random_state=seed)
+        .fit(X, y)
+        .predict(X)
+        for jobs, seed in ((1, 0), (2, 0), (2, 1))
+    )
+    np.testing.assert_array_equal(one, two)
+    assert (one != other).any()
+
+
+def test_the_papers_network_can_be_expressed(shops):
+    X, y = shops
+    model = EmbeddingRegressor(
+        embedding_dim={"town": 3, "weekday": 6},
+        hidden_layer_sizes=(1000, 500),
+        target_transform="paper",
+        loss="absolute_error",
+        initialization="uniform",
+        optimizer="adam",
+        schedule="constant",
+        learning_rate=1e-3,
+        batch_size=128,
+        max_epochs=10,
+        dropout=0,
+        n_networks=5,
+        random_state=0,
+    ).fit(X[["town", "weekday"]], y - y.min() + 2)
+    network = model.networks_[0]
+    assert [layer.out_features for layer in network.dense_layers] == [1000, 500, 1]
+    assert network.architecture.output_activation == "logistic"
+    assert len(model.networks_) == 5
+    assert {epoch["learning_rate"] for epoch in model.history_} == {1e-3}
+    assert len(model.history_) == 50
+
+
+def test_the_one_hot_twin_learns_too(shops):
+    X, X_test, y, y_test = split(shops)
+    model = EmbeddingRegressor(input_encoding="onehot", random_state=0).fit(X, y)
+    assert model.score(X_test, y_test) > 0.95
+
+
+def test_early_stopping_holds_rows_back_and_keeps_the_best_epoch(shops):
+    X, y = shops
+    model = EmbeddingRegressor(early_stopping=True, max_epochs=8, random_state=0).fit(X, y)
+    losses = [epoch["validation_loss"] for epoch in model.history_]
+    assert model.best_epoch_ == 1 + int(np.argmin(losses))
+
+
+def test_validation_rows_can_be_given(shops):
+    X, X_val, y, y_val = split(shops)
+    model = EmbeddingRegressor(max_epochs=3, random_state=0)
+    model.fit(X, y, X_val=X_val, y_val=y_val)
+    assert all(epoch["validation_loss"] > 0 for epoch in model.history_)
+
+
+def test_an_interruption_keeps_a_usable_model_and_says_so(shops, monkeypatch):
+    X, y = shops
+
+    def interrupted_wait(futures):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("catspace.model.training.wait", interrupted_wait)
+    with pytest.warns(CatspaceWarning, match=r"^Training was interrupted\. The model keeps the"):
+        model = EmbeddingRegressor(max_epochs=10**6, random_state=0).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+
+
+# --- keeping it
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [
+        (EmbeddingRegressor, lambda y: y),
+        (EmbeddingRegressor, lambda y: np.column_stack([y, y])),
+        (EmbeddingClassifier, lambda y: np.where(y > 2, "high", "low")),
+        (EmbeddingClassifier, lambda y: np.digitize(y, [1, 3])),
+        (EmbeddingEncoder, lambda y: y > 2),
+    ],
+)
+def test_save_then_load_gives_the_same_to_the_last_bit(shops, tmp_path, kind, target):
+    X, y = shops
+    model = kind(n_networks=2, hidden_layer_sizes=(8,), max_epochs=2, random_state=0)
+    model.fit(X, target(y))
+    model.save(tmp_path / "model.catspace")
+    loaded = catspace.load(tmp_path / "model.catspace")
+    assert type(loaded) is kind
+    assert loaded.get_params()["n_networks"] == 2
+    assert loaded.history_ == model.history_
+    assert loaded.feature_names_in_.tolist() == list(X.columns)
+    new = X.assign(town=X["town"].where(X.index % 3 > 0, "Nowhere"))
+    np.testing.assert_array_equal(loaded.transform(new), model.transform(new))
+    if hasattr(model, "predict"):
+        np.testing.assert_array_equal(loaded.predict(new), model.predict(new))
+        assert loaded.predict(new).dtype == model.predict(new).dtype
+
+
+def test_a_loaded_model_can_be_saved_pickled_and_fitted_again(shops, tmp_path):
+    X, y = shops
+    path = tmp_path / "model.catspace"
+    EmbeddingRegressor(max_epochs=1, random_state=0).fit(X, y).save(path)
+    loaded = catspace.load(path)
+    loaded.save(path)
+    again = pickle.loads(pickle.dumps(catspace.load(path)))
+    np.testing.assert_array_equal(again.predict(X), loaded.predict(X))
+    np.testing.assert_array_equal(again.fit(X, y).predict(X), loaded.predict(X))
+
+
+def test_frames_handed_out_are_of_the_kind_that_was_fitted():
+    X = pl.DataFrame({"town": ["a", "b", "a", "c"] * 10})
+    model = EmbeddingRegressor(max_epochs=1, random_state=0).fit(X, np.arange(40.0))
+    assert isinstance(model.embeddings_["town"].nearest("a"), pl.DataFrame)

@@ -1,0 +1,86 @@
+"""scikit-learn's own checks, and the places where users plug estimators in."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from catspace import EmbeddingClassifier, EmbeddingEncoder, EmbeddingRegressor
+
+# scikit-learn excuses its own stochastic estimators from this one with the same words.
+EXPECTED_FAILURES = {
+    "check_sample_weight_equivalence_on_dense_data": (
+        "sample_weight is not equivalent to removing/repeating samples: batches are drawn at "
+        "random, so another number of rows means other batches."
+    )
+}
+
+
+@parametrize_with_checks(
+    [
+        EmbeddingRegressor(max_epochs=20),
+        EmbeddingClassifier(max_epochs=20),
+        EmbeddingEncoder(max_epochs=20),
+    ],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
+)
+@pytest.mark.filterwarnings("ignore")  # the checks feed odd data, and warnings are right then
+def test_scikit_learns_own_check(estimator, check):
+    check(estimator)
+
+
+FAST = {"max_epochs": 3, "random_state": 0}
+
+
+def test_it_works_in_a_pipeline_in_front_of_neighbours_and_forests(shops):
+    X, y = shops
+    encoder = EmbeddingEncoder(random_state=0)
+    for method in (KNeighborsRegressor(), RandomForestRegressor(20, random_state=0)):
+        pipeline = make_pipeline(clone(encoder), method).fit(X[:500], y[:500])
+        assert pipeline.score(X[500:], y[500:]) > 0.9
+
+
+def test_it_works_in_a_column_transformer(shops):
+    X, y = shops
+    transformer = make_column_transformer(
+        (EmbeddingEncoder(**FAST), ["town", "weekday"]),
+        ("passthrough", ["price"]),
+        verbose_feature_names_out=False,
+    )
+    features = transformer.fit_transform(X, y)
+    assert features.shape[1] == len(transformer.get_feature_names_out())
+    assert transformer.get_feature_names_out()[-1] == "price"
+
+
+def test_it_works_in_a_grid_search_and_in_cross_validation(shops):
+    X, y = shops
+    search = GridSearchCV(EmbeddingRegressor(**FAST), {"embedding_dim": [1, 3]}, cv=2).fit(X, y)
+    assert search.best_params_["embedding_dim"] in (1, 3)
+    assert len(cross_val_score(EmbeddingRegressor(**FAST), X, y, cv=3)) == 3
+
+
+@pytest.mark.parametrize("kind", [EmbeddingRegressor, EmbeddingEncoder])
+def test_output_can_be_pandas_or_polars(shops, kind):
+    X, y = shops
+    model = kind(embedding_dim=2, **FAST).fit(X, y)
+    names = ["town_0", "town_1", "weekday_0", "weekday_1", "price"]
+    assert model.get_feature_names_out().tolist() == names
+    as_pandas = model.set_output(transform="pandas").transform(X)
+    as_polars = model.set_output(transform="polars").transform(X)
+    assert isinstance(as_pandas, pd.DataFrame)
+    assert isinstance(as_polars, pl.DataFrame)
+    assert list(as_pandas.columns) == as_polars.columns == names
+    np.testing.assert_array_equal(as_pandas.to_numpy(), as_polars.to_numpy())
+
+
+def test_the_classifier_transforms_too(shops):
+    X, y = shops
+    model = EmbeddingClassifier(embedding_dim=2, **FAST).fit(X, y > 2)
+    assert model.transform(X).shape == (len(X), 5)
