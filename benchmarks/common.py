@@ -1,0 +1,56 @@
+"""What the benchmarks share: the paper's splits, and tables printed as Markdown."""
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from catspace import load_rossmann
+
+DATA = Path(os.environ.get("CATSPACE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+PAPER_DIMS = {
+    "store": 10,
+    "day_of_week": 6,
+    "promo": 1,
+    "year": 2,
+    "month": 6,
+    "day": 10,
+    "state": 6,
+}
+
+
+def rossmann_split(
+    kind: str, *, rows: int = 200_000, seed: int = 0
+) -> tuple[pd.DataFrame, pd.DataFrame, np.ndarray, np.ndarray]:
+    """Return X, X_test, y, y_test: 90/10 by time or shuffled, then a sample of the 90."""
+    data = load_rossmann(DATA)
+    random = np.random.default_rng(seed)
+    order = np.arange(len(data.y)) if kind == "time" else random.permutation(len(data.y))
+    cut = int(0.9 * len(order))
+    train, test = random.choice(order[:cut], size=rows, replace=False), order[cut:]
+    X = data.X
+    return X.iloc[train], X.iloc[test], data.y[train], data.y[test]
+
+
+def mape(y: np.ndarray, predicted: np.ndarray) -> float:
+    """Return the paper's score: the mean absolute percentage error."""
+    return float(np.mean(np.abs((y - predicted) / y)))
+
+
+def timed(action: Callable[[], Any]) -> tuple[Any, float]:
+    """Return the result of an action and the seconds that it took."""
+    start = time.perf_counter()
+    result = action()
+    return result, time.perf_counter() - start
+
+
+def print_table(header: list[str], rows: Iterable[Iterable[object]]) -> None:
+    """Print a Markdown table."""
+    print("| " + " | ".join(header) + " |")
+    print("|" + "---|" * len(header))
+    for row in rows:
+        print("| " + " | ".join(str(cell) for cell in row) + " |", flush=True)
