@@ -54,8 +54,9 @@ def run(kind, n_keras):
     by_keras, by_us = [], []  # (seconds, predictions) of each network
     for seed in range(n_keras):
         network = paper_network(sizes, seed)
-        options = {"batch_size": 128, "epochs": 10, "verbose": 0}
-        _, seconds = timed(lambda network=network: network.fit(codes, scaled, **options))
+        _, seconds = timed(
+            lambda network=network: network.fit(codes, scaled, batch_size=128, epochs=10, verbose=0)
+        )
         outputs = network.predict(test_codes, batch_size=8192, verbose=0)[:, 0]
         by_keras.append((seconds, np.exp(outputs * largest)))
         report("Keras", seed, y_test, by_keras[-1])

@@ -41,8 +41,8 @@ def main(out, n_rows):
     order = random.permutation(len(y))
     test, train = order[: len(y) // 10], order[len(y) // 10 :]
     console.print(
-        f"Generated sales (not real data): {len(train):,} rows to learn from, {len(test):,} to test;"
-        f" {X['store'].nunique()} stores in {X['state'].nunique()} states.\n"
+        f"Generated sales (not real data): {len(train):,} rows to learn from, {len(test):,} to "
+        f"test; {X['store'].nunique()} stores in {X['state'].nunique()} states.\n"
     )
 
     model = EmbeddingRegressor(target_transform="log", random_state=0, verbose=1)

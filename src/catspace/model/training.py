@@ -3,7 +3,8 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import pairwise
@@ -96,6 +97,7 @@ class Listener(Protocol):
 class Trained:
     """A trained network, its history, and the epoch whose weights it carries."""
 
+    index: int
     network: EntityNetwork
     history: list[Epoch]
     best_epoch: int
@@ -115,33 +117,51 @@ def train_networks(
 ) -> list[Trained]:
     """Train one network for each seed, side by side.
 
-    Each network runs on one thread with its own generator, so its weights depend on its seed
-    alone and not on ``n_jobs``. Ctrl-C ends the training after the current batch and returns what
-    was best until then.
+    Each network draws from a generator of its own and is never computed by more than one thread
+    at a time, so its weights depend on its seed alone and not on ``n_jobs``. The networks take
+    turns, an epoch each, so that five of them keep two cores busy to the end. Ctrl-C ends the
+    training after the current batch and returns what was best until then.
     """
     device = torch.device("cpu") if device is None else device
     rows = rows.to(device)
     validation = None if validation is None else validation.to(device)
     stop = threading.Event()
 
-    def job(index: int) -> Trained:
+    waiting = deque(
+        _train(index, architecture, rows, recipe, seed, validation, stop)
+        for index, seed in enumerate(seeds)
+    )
+    finished: list[Trained] = []
+
+    def work() -> None:
         torch.set_num_threads(1)
         torch.set_flush_denormal(True)  # otherwise dying weights slow the matrix products down
-        return _train(index, architecture, rows, recipe, seeds[index], validation, listener, stop)
+        while waiting:
+            try:
+                training = waiting.popleft()
+            except IndexError:  # another worker was faster
+                return
+            try:
+                listener(next(training))
+                waiting.append(training)
+            except StopIteration as end:
+                finished.append(end.value)
 
     threads_before = torch.get_num_threads()
     try:
         # Also a single network runs in a thread of its own: the caller's thread stays free to
         # receive Ctrl-C, and keeps its floating-point mode.
         with ThreadPoolExecutor(max_workers=max(1, min(n_jobs, len(seeds)))) as pool:
-            futures = [pool.submit(job, index) for index in range(len(seeds))]
+            futures = [pool.submit(work) for _ in range(max(1, min(n_jobs, len(seeds))))]
             try:
                 wait(futures)
             except KeyboardInterrupt:
                 stop.set()
-            return [future.result() for future in futures]
+            for future in futures:
+                future.result()
     finally:
         torch.set_num_threads(threads_before)
+    return sorted(finished, key=lambda result: result.index)
 
 
 def _train(
@@ -151,9 +171,9 @@ def _train(
     recipe: Recipe,
     seed: int,
     validation: Rows | None,
-    listener: Listener,
     stop: threading.Event,
-) -> Trained:
+) -> Generator[Epoch, None, Trained]:
+    """Train one network, pausing after each epoch."""
     device = rows.target.device
     # Drawn on the CPU, so that a seed means the same network on every device.
     network = EntityNetwork(architecture)
@@ -205,20 +225,20 @@ def _train(
                 time.perf_counter() - started,
             )
         )
-        listener(history[-1])
         if validation_loss is None:
             best_epoch = epoch
         elif validation_loss < best_loss:
             best_loss, best_epoch = validation_loss, epoch
             best_weights = [weight.detach().clone() for weight in network.parameters()]
-        elif recipe.patience is not None and epoch - best_epoch >= recipe.patience:
+        yield history[-1]
+        if recipe.patience is not None and epoch - best_epoch >= recipe.patience:
             break
     if best_weights is not None:
         with torch.no_grad():
             for weight, best in zip(network.parameters(), best_weights, strict=True):
                 weight.copy_(best)
     network.cpu()
-    return Trained(network, history, best_epoch, interrupted=stop.is_set())
+    return Trained(index, network, history, best_epoch, interrupted=stop.is_set())
 
 
 def predict(
