@@ -35,6 +35,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 BENCH := .bench-venv
 bench: $(BENCH)/.installed
 	$(BENCH)/bin/python benchmarks/rossmann.py
+	$(BENCH)/bin/python benchmarks/choices.py
 	$(BENCH)/bin/python benchmarks/travel.py
 	$(BENCH)/bin/python benchmarks/transform.py
 

@@ -101,7 +101,7 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         rows = _make_rows(encoder, target, table, y, self._weigh_classes(target, y, weight))
         validation = None
         if X_val is not None:
-            val_table = schema.conform(read_table(X_val), type(self).__name__, is_file=False)
+            val_table = self._conform(schema, X_val)
             y_val = self._read_target(y_val, val_table.n_rows)
             validation = _make_rows(encoder, target, val_table, y_val, None)
         elif self.early_stopping:
@@ -119,7 +119,10 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             output_activation=target.output_activation,
         )
         recipe = make_recipe(
-            parameters, defaults, is_classification=isinstance(target, ClassTarget)
+            parameters,
+            defaults,
+            n_rows=len(rows),
+            is_classification=isinstance(target, ClassTarget),
         )
         n_networks = check_int("n_networks", self.n_networks)
         seeds = random.randint(np.iinfo(np.int32).max, size=n_networks).tolist()
@@ -135,7 +138,7 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 listener=progress,
             )
         for result in trained:
-            result.network.fill_untrained_rows([v.counts for v in vocabularies.values()])
+            result.network.fill_untrained_rows(rows.codes)
         self._set_fitted(schema, encoder, target, [t.network for t in trained], table.backend)
         self.history_ = [asdict(epoch) for result in trained for epoch in result.history]
         self.best_epoch_ = trained[0].best_epoch
@@ -294,10 +297,12 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _encode(self, X: Any) -> Encoded:
         check_is_fitted(self)
         check_option("handle_unknown", self.handle_unknown, ("mean", "error"))
-        table = self._schema.conform(
-            read_table(X), type(self).__name__, is_file=isinstance(X, (str, Path))
-        )
+        table = self._conform(self._schema, X)
         return self._encoder.encode(table, handle_unknown=self.handle_unknown)
+
+    def _conform(self, schema: Schema, X: Any) -> Table:
+        is_file = isinstance(X, (str, Path))
+        return schema.conform(read_table(X), type(self).__name__, is_file=is_file)
 
     def _outputs(self, X: Any) -> list[np.ndarray]:
         """Return the outputs of each network; arrays of shape (n_rows, n_outputs)."""

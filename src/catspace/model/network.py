@@ -5,7 +5,7 @@ not disturb each other, and a forward pass without a generator is the one for pr
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -241,17 +241,16 @@ class EntityNetwork(nn.Module):
             _draw(layer.weight, initialization, generator, std=std, limit=limit)
             nn.init.zeros_(layer.bias)
 
-    def fill_untrained_rows(self, counts: Sequence[np.ndarray]) -> None:
+    def fill_untrained_rows(self, codes: Tensor) -> None:
         """Give rows that training never met the average of those that it did.
 
         This is what an unseen category gets, and a missing value where fit met none. The average
-        is weighted by how often each row occurred.
+        is weighted by how often each row occurs in the codes (columns, n_rows) of training.
         """
         with torch.no_grad():
-            for table, count in zip(self.input.tables, counts, strict=True):
-                weight = torch.as_tensor(count, dtype=table.dtype, device=table.device)
-                if weight.sum() > 0:
-                    table[weight == 0] = (weight / weight.sum()) @ table
+            for table, code in zip(self.input.tables, codes.cpu(), strict=True):
+                count = torch.bincount(code, minlength=len(table)).to(table.dtype)
+                table[count == 0] = (count / count.sum()) @ table
 
 
 def _draw(

@@ -9,15 +9,24 @@ tables in docs/defaults.md, never on their test rows.
 import math
 from dataclasses import dataclass
 
-_PEAK_RATE = 1e-2
-# How far weight decay alone would shrink a weight over the whole training: to exp(-2.5). Stated
-# this way one number serves 100 steps and 100,000.
-_TOTAL_SHRINKAGE = 2.5
-
 
 @dataclass(frozen=True)
 class Defaults:
-    """The values that "auto" stands for."""
+    """The values that "auto" stands for.
+
+    Attributes
+    ----------
+    hidden_layer_sizes : tuple of int
+    n_bins : int
+        Pieces into which the range of a number is cut.
+    dropout : float
+    max_epochs, batch_size : int
+    learning_rate : float
+        The peak of the schedule.
+    shrinkage : float
+        How far weight decay alone would shrink a weight over the whole training: to
+        exp(-shrinkage). Stated this way one number serves 100 steps and 100,000.
+    """
 
     hidden_layer_sizes: tuple[int, ...]
     n_bins: int
@@ -25,7 +34,7 @@ class Defaults:
     max_epochs: int
     batch_size: int
     learning_rate: float
-    weight_decay: float
+    shrinkage: float
 
 
 def defaults_for(n_rows: int) -> Defaults:
@@ -40,18 +49,14 @@ def defaults_for(n_rows: int) -> Defaults:
     (512, 10, 0.0)
     """
     n_rows = max(1, n_rows)
-    batch_size = int(_clamp(2 ** round(math.log2(math.sqrt(n_rows))), 32, 4096))
-    max_epochs = round(_clamp(10 * (200_000 / n_rows) ** 0.15, 5, 30))
-    n_steps = max_epochs * math.ceil(n_rows / batch_size)
-    mean_rate = _PEAK_RATE / 2  # of a cosine that falls to zero
     return Defaults(
         hidden_layer_sizes=(256, 128),
         n_bins=16,
         dropout=round(_clamp(0.1 * math.log10(1e5 / n_rows), 0.0, 0.2), 3),
-        max_epochs=max_epochs,
-        batch_size=batch_size,
-        learning_rate=_PEAK_RATE,
-        weight_decay=_TOTAL_SHRINKAGE / (mean_rate * n_steps),
+        max_epochs=round(_clamp(10 * (200_000 / n_rows) ** 0.15, 5, 30)),
+        batch_size=int(_clamp(2 ** round(math.log2(math.sqrt(n_rows))), 32, 4096)),
+        learning_rate=1e-2,
+        shrinkage=2.5,
     )
 
 

@@ -1,5 +1,6 @@
 """From an estimator's parameters to an architecture and a recipe, with every "auto" resolved."""
 
+import math
 from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import Any
@@ -12,6 +13,9 @@ from catspace.model.network import ACTIVATIONS, Architecture
 from catspace.model.recipe import Defaults
 from catspace.model.sizing import embedding_dims
 from catspace.model.training import Recipe
+
+# Of one step: where there are only a few, decay must not eat the weights before they learn.
+_LARGEST_SHRINKAGE = 0.05
 
 REGRESSION_LOSSES = ("squared_error", "absolute_error", "huber", "quantile")
 
@@ -50,25 +54,31 @@ def make_architecture(
 
 
 def make_recipe(
-    parameters: Mapping[str, Any], defaults: Defaults, *, is_classification: bool
+    parameters: Mapping[str, Any], defaults: Defaults, *, n_rows: int, is_classification: bool
 ) -> Recipe:
-    """Return how the network is trained."""
+    """Return how the network is trained on so many rows."""
     loss = "log_loss"
     if not is_classification:
         loss = check_option("loss", parameters["loss"], REGRESSION_LOSSES)
     patience = check_int("n_iter_no_change", parameters["n_iter_no_change"])
+    epochs = check_int("max_epochs", _auto(parameters["max_epochs"], defaults.max_epochs))
+    batch_size = check_int("batch_size", _auto(parameters["batch_size"], defaults.batch_size))
+    rate = check_real(
+        "learning_rate", _auto(parameters["learning_rate"], defaults.learning_rate), above=0
+    )
+    schedule = check_option("schedule", parameters["schedule"], ("cosine", "constant"))
+    n_steps = epochs * math.ceil(n_rows / batch_size)
+    mean_rate = rate / 2 if schedule == "cosine" else rate
+    decay = min(defaults.shrinkage / (mean_rate * n_steps), _LARGEST_SHRINKAGE / rate)
+    decay = _auto(parameters["weight_decay"], decay)
     return Recipe(
         loss=loss,
-        epochs=check_int("max_epochs", _auto(parameters["max_epochs"], defaults.max_epochs)),
-        batch_size=check_int("batch_size", _auto(parameters["batch_size"], defaults.batch_size)),
-        learning_rate=check_real(
-            "learning_rate", _auto(parameters["learning_rate"], defaults.learning_rate), above=0
-        ),
-        weight_decay=check_real(
-            "weight_decay", _auto(parameters["weight_decay"], defaults.weight_decay), at_least=0
-        ),
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=rate,
+        weight_decay=check_real("weight_decay", decay, at_least=0),
         optimizer=check_option("optimizer", parameters["optimizer"], ("adamw", "adam")),
-        schedule=check_option("schedule", parameters["schedule"], ("cosine", "constant")),
+        schedule=schedule,
         initialization=check_option(
             "initialization", parameters["initialization"], ("normal", "uniform")
         ),

@@ -1,0 +1,70 @@
+"""What the defaults were chosen against, judged on parts of the Rossmann training rows only.
+
+Three validation parts: a shuffled tenth of the training rows; their last tenth in time; and May to
+July 2014 after training up to April 2014, the test period of the time split one year earlier.
+"""
+
+import argparse
+
+import numpy as np
+from common import DATA, PAPER_DIMS, mape, print_table, timed
+
+from catspace import EmbeddingRegressor, load_rossmann
+
+VARIANTS = {
+    'defaults (embedding_dim="half")': {},
+    'embedding_dim="fastai"': {"embedding_dim": "fastai"},
+    'embedding_dim="sqrt"': {"embedding_dim": "sqrt"},
+    'embedding_dim="fourth_root"': {"embedding_dim": "fourth_root"},
+    "the paper's dimensions": {"embedding_dim": PAPER_DIMS},
+    "dropout=0.1": {"dropout": 0.1},
+    "max_epochs=6": {"max_epochs": 6},
+    "max_epochs=16": {"max_epochs": 16},
+    "weight_decay=0.5": {"weight_decay": 0.5},
+    'activation="gelu"': {"activation": "gelu"},
+    'loss="absolute_error"': {"loss": "absolute_error"},
+}
+PARTS = ["shuffled", "last tenth", "May to July 2014"]
+
+
+def parts(data, rows=200_000):
+    """Yield the rows to train on and the rows to judge by, for each part."""
+    random = np.random.default_rng(0)
+    n_train = int(0.9 * len(data.y))  # by time: what comes later is for testing
+    shuffled = random.permutation(n_train)
+    later = int(0.9 * n_train)
+    month = (data.X["year"].astype(int) - 2013) * 12 + data.X["month"].astype(int)
+    candidates = [
+        (shuffled[n_train // 10 :], shuffled[: n_train // 10]),
+        (np.arange(later), np.arange(later, n_train)),
+        (np.flatnonzero(month <= 16), np.flatnonzero((month > 16) & (month <= 19))),
+    ]
+    for train, judge in candidates:
+        yield random.choice(train, size=rows, replace=False), judge
+
+
+def main(n_networks):
+    data = load_rossmann(DATA, backend="pandas")
+    scores, seconds = {name: [] for name in VARIANTS}, {name: [] for name in VARIANTS}
+    for train, judge in parts(data):
+        X, y = data.X.iloc[train], data.y[train]
+        for name, changes in VARIANTS.items():
+            model = EmbeddingRegressor(
+                n_networks=n_networks, target_transform="log", random_state=0, **changes
+            )
+            _, took = timed(lambda model=model, X=X, y=y: model.fit(X, y))
+            seconds[name].append(took)
+            scores[name].append(mape(data.y[judge], model.predict(data.X.iloc[judge])))
+            print(f"  {name}: {scores[name][-1]:.4f}, {took:.0f} s", flush=True)
+    print(f"\nValidation MAPE, {n_networks} networks averaged\n")
+    rows = [
+        [name, *(f"{s:.4f}" for s in row), f"{np.mean(row):.4f}", f"{np.mean(seconds[name]):.0f}"]
+        for name, row in scores.items()
+    ]
+    print_table(["variant", *PARTS, "mean", "fit seconds"], rows)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--networks", type=int, default=2)
+    main(parser.parse_args().networks)

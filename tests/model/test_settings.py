@@ -1,0 +1,32 @@
+import pytest
+
+from catspace import EmbeddingRegressor
+from catspace.model.recipe import defaults_for
+from catspace.model.settings import make_recipe
+
+
+def recipe(n_rows, **parameters):
+    settings = EmbeddingRegressor(**parameters).get_params()
+    return make_recipe(settings, defaults_for(n_rows), n_rows=n_rows, is_classification=False)
+
+
+@pytest.mark.parametrize("n_rows", [200, 5_000, 200_000, 10**7])
+@pytest.mark.parametrize("changes", [{}, {"max_epochs": 20}, {"learning_rate": 1e-3}])
+def test_weight_decay_shrinks_alike_however_many_steps_there_are(n_rows, changes):
+    made = recipe(n_rows, **changes)
+    n_steps = made.epochs * -(-n_rows // made.batch_size)
+    shrinkage = n_steps * made.weight_decay * made.learning_rate / 2
+    assert shrinkage == pytest.approx(defaults_for(n_rows).shrinkage)
+
+
+def test_weight_decay_spares_the_weights_where_there_are_few_steps():
+    made = recipe(20, max_epochs=1)
+    assert made.weight_decay * made.learning_rate == pytest.approx(0.05)
+
+
+def test_what_the_user_sets_is_kept():
+    made = recipe(1000, max_epochs=7, batch_size=9, learning_rate=0.5, weight_decay=0)
+    assert (made.epochs, made.batch_size) == (7, 9)
+    assert (made.learning_rate, made.weight_decay) == (0.5, 0)
+    assert made.patience is None
+    assert recipe(1000, early_stopping=True, n_iter_no_change=4).patience == 4
