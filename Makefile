@@ -31,7 +31,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/python $(PIP_INSTALL) --editable ".[dev]"
 	touch $@
 
-# Peers (Keras, LightGBM) and the real tables live in an environment of their own.
+# Keras and the real tables live in an environment of their own.
 BENCH := .bench-venv
 bench: $(BENCH)/.installed
 	$(BENCH)/bin/python benchmarks/rossmann.py

@@ -27,13 +27,19 @@ def rossmann_split(
     kind: str, *, rows: int = 200_000, seed: int = 0
 ) -> tuple[pd.DataFrame, pd.DataFrame, np.ndarray, np.ndarray]:
     """Return X, X_test, y, y_test: 90/10 by time or shuffled, then a sample of the 90."""
-    data = load_rossmann(DATA)
+    data = load_rossmann(DATA, backend="pandas")
     random = np.random.default_rng(seed)
     order = np.arange(len(data.y)) if kind == "time" else random.permutation(len(data.y))
     cut = int(0.9 * len(order))
     train, test = random.choice(order[:cut], size=rows, replace=False), order[cut:]
     X = data.X
     return X.iloc[train], X.iloc[test], data.y[train], data.y[test]
+
+
+def training_rows(n: int, *, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows that the time split and the shuffled split do not test on."""
+    cut = int(0.9 * n)
+    return np.arange(cut), np.random.default_rng(seed).permutation(n)[:cut]
 
 
 def mape(y: np.ndarray, predicted: np.ndarray) -> float:

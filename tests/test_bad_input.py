@@ -124,3 +124,73 @@ def test_poor_columns_are_fitted_all_the_same(table):
 
 def test_a_constant_target_is_predicted_as_it_is():
     np.testing.assert_array_equal(fit(y=np.full(20, 7.0)).predict(X), 7.0)
+
+
+# --- what once went wrong without a word
+
+
+def test_a_pandas_index_in_a_parquet_file_is_not_a_feature(tmp_path):
+    shuffled = X.assign(t=y).sample(frac=1, random_state=0)
+    shuffled.to_parquet(tmp_path / "t.parquet")
+    model = fit(tmp_path / "t.parquet", "t")
+    assert model.feature_names_in_.tolist() == ["town", "price"]
+    expected = fit(shuffled[["town", "price"]], shuffled["t"]).predict(X)
+    np.testing.assert_array_equal(model.predict(X), expected)
+
+
+def test_what_a_masked_array_masks_is_missing():
+    masked = np.ma.masked_array(np.c_[y, y], mask=np.c_[y > 3, y > 3])
+    assert all(scaling.has_missing for scaling in fit(masked)._encoder.scalings.values())
+    message = message_of(lambda: fit(y=np.ma.masked_array(y, mask=y > 3)))
+    assert message.startswith("Input y contains NaN")
+
+
+def test_dates_are_not_a_target_nor_a_weight():
+    dates = pd.date_range("2020", periods=20)
+    assert message_of(lambda: fit(y=dates)).startswith("The target must hold numbers; got ")
+    message = message_of(lambda: fit(weight=dates))
+    assert message.startswith("sample_weight must hold numbers.")
+
+
+def test_validation_targets_of_another_width_say_so():
+    model = EmbeddingRegressor(max_epochs=1)
+    message = message_of(lambda: model.fit(X, y, X_val=X, y_val=np.c_[y, y]))
+    assert message.startswith("The target has 2 columns, and in fit it had 1.")
+    message = message_of(lambda: model.fit(X, y, y_val=y))
+    assert message.startswith("y_val was passed without X_val.")
+
+
+def test_training_that_diverges_says_so():
+    model = EmbeddingRegressor(learning_rate=1e30, schedule="constant", max_epochs=5)
+    message = message_of(lambda: model.fit(X, y))
+    assert message.startswith("Training diverged: the loss of epoch ")
+    assert "Hint: lower learning_rate, which is 1e+30." in message
+
+
+def test_dates_that_change_type_at_predict_say_so():
+    days = X.assign(day=pd.date_range("2020", periods=20))
+    model = fit(days, date_parts=["month"])
+    message = message_of(lambda: model.predict(days.assign(day="2020-01-01")))
+    assert message.startswith("Column 'day' held dates in fit and holds text now.")
+    assert np.isfinite(model.predict(days.assign(day=None))).all()
+    clash = days.assign(day_month="x")
+    message = message_of(lambda: fit(clash, date_parts=["month"]))
+    assert message.startswith("date_parts makes a column 'day_month', and the table has one of")
+
+
+def test_mixed_objects_in_a_number_column_at_predict_say_so():
+    mixed = X.assign(price=pd.Series([1.0] * 19 + ["x"], dtype=object))
+    message = message_of(lambda: fit().predict(mixed))
+    assert message.startswith("Column 'price' held numbers in fit and holds text now: ['x']")
+
+
+def test_wild_numbers_are_bent_and_not_lost():
+    transformed = fit().transform(X[:1].assign(price=1e300))
+    assert transformed[0, -1] == pytest.approx(3.0)
+
+
+def test_options_that_are_not_what_they_seem_say_so():
+    assert message_of(lambda: fit(early_stopping="no")).startswith("early_stopping must be True")
+    assert message_of(lambda: fit(date_parts=True)).startswith("date_parts must be a list of parts")
+    message = message_of(lambda: fit(learning_rate=float("inf")))
+    assert message.startswith("learning_rate must be a number above 0; got inf.")

@@ -49,7 +49,7 @@ def test_nearest_agrees_with_a_naive_search():
 
 
 def test_k_must_be_positive():
-    with pytest.raises(InputError, match=r"^k must be at least 1; got 0"):
+    with pytest.raises(InputError, match=r"^k must be an int of at least 1; got 0"):
         embedding().nearest("a", k=0)
 
 

@@ -1,4 +1,5 @@
 import pickle
+import threading
 
 import numpy as np
 import pandas as pd
@@ -279,13 +280,34 @@ def test_validation_rows_can_be_given(shops):
 def test_an_interruption_keeps_a_usable_model_and_says_so(shops, monkeypatch):
     X, y = shops
 
+    first_epoch = threading.Event()
+
+    def interrupted_wait(futures):
+        first_epoch.wait()
+        raise KeyboardInterrupt
+
+    def watch(self, epoch):
+        first_epoch.set()
+
+    monkeypatch.setattr("catspace.model.training.wait", interrupted_wait)
+    monkeypatch.setattr("catspace.model.progress.TrainingProgress.__call__", watch)
+    with pytest.warns(CatspaceWarning, match=r"^Training was interrupted\. The model keeps"):
+        model = EmbeddingRegressor(max_epochs=10**6, n_networks=3, random_state=0).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    # A network that was not trained at all must not enter the average.
+    assert len(model.networks_) == len({epoch["network"] for epoch in model.history_})
+
+
+def test_an_interruption_before_the_first_epoch_ends_is_passed_on(shops, monkeypatch):
+    X, y = shops
+
     def interrupted_wait(futures):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("catspace.model.training.wait", interrupted_wait)
-    with pytest.warns(CatspaceWarning, match=r"^Training was interrupted\. The model keeps the"):
-        model = EmbeddingRegressor(max_epochs=10**6, random_state=0).fit(X, y)
-    assert np.isfinite(model.predict(X)).all()
+    endless = {"batch_size": 1, "hidden_layer_sizes": (2000, 2000)}  # an epoch of many seconds
+    with pytest.raises(KeyboardInterrupt):
+        EmbeddingRegressor(random_state=0, **endless).fit(X, y)
 
 
 # --- keeping it
@@ -333,3 +355,46 @@ def test_frames_handed_out_are_of_the_kind_that_was_fitted():
     X = pl.DataFrame({"town": ["a", "b", "a", "c"] * 10})
     model = EmbeddingRegressor(max_epochs=1, random_state=0).fit(X, np.arange(40.0))
     assert isinstance(model.embeddings_["town"].nearest("a"), pl.DataFrame)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"class_weight": {0: 1.0, 1: 5.0}},
+        {"class_weight": dict(zip(np.array([0, 1]), np.array([1.0, 2.0]), strict=True))},
+        {"categorical_features": {"price"}},
+        {"categorical_features": pd.Index(["price"])},
+        {"hidden_layer_sizes": (8, 4), "embedding_dim": {"town": 2}},
+        {"device": torch.device("cpu")},
+    ],
+)
+def test_parameters_survive_a_model_file_and_a_refit(shops, tmp_path, parameters):
+    X, y = shops
+    model = EmbeddingClassifier(max_epochs=1, random_state=0, **parameters).fit(X, (y > 2) * 1)
+    model.save(tmp_path / "m.catspace")
+    loaded = catspace.load(tmp_path / "m.catspace")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    refitted = loaded.fit(X, (y > 2) * 1)
+    np.testing.assert_array_equal(refitted.predict_proba(X), model.predict_proba(X))
+
+
+def test_the_target_by_name_may_stay_in_the_table(shops):
+    X, y = shops
+    frame = X.assign(sales=y)
+    model = EmbeddingRegressor(max_epochs=1, random_state=0)
+    model.fit(frame[:500], "sales", X_val=frame[500:], y_val="sales")
+    np.testing.assert_array_equal(model.predict(frame), model.predict(X))
+
+
+def test_names_given_from_outside_name_the_vectors_of_an_array():
+    X = np.array([["a", 1.0], ["b", 2.0]] * 10, dtype=object)
+    model = EmbeddingEncoder(max_epochs=1, random_state=0).fit(X, np.arange(20) * 1.5)
+    assert model.get_feature_names_out().tolist() == ["x0_0", "x1"]
+    assert model.get_feature_names_out(["town", "price"]).tolist() == ["town_0", "price"]
+
+
+def test_an_encoder_that_learns_numbers_after_classes_forgets_the_classes(shops):
+    X, y = shops
+    model = EmbeddingEncoder(max_epochs=1, random_state=0).fit(X, y > 2)
+    assert model.classes_.tolist() == [False, True]
+    assert not hasattr(model.fit(X, y), "classes_")

@@ -1,8 +1,7 @@
 """What the three estimators share: fitting, transforming, saving and loading."""
 
-import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +19,7 @@ from catspace.data.encoding import Encoded, TableEncoder
 from catspace.data.table import Table, read_table, read_vector
 from catspace.data.target import ClassTarget, RegressionTarget, target_from_state
 from catspace.embeddings import Embeddings
-from catspace.exceptions import CatspaceWarning, InputError, shorten
+from catspace.exceptions import CatspaceWarning, InputError, ParameterError, shorten
 from catspace.model.network import Architecture, EntityNetwork
 from catspace.model.progress import TrainingProgress
 from catspace.model.recipe import defaults_for
@@ -80,9 +79,10 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         table = read_table(X)
-        if isinstance(y, str):
-            table, y = table.pop(y)
-        schema = Schema.of(table)
+        target_name = y if isinstance(y, str) else None
+        if target_name is not None:
+            table, y = table.pop(target_name)
+        schema = Schema.of(table, target_name)
         y = self._read_target(y, table.n_rows)
         weight = check_weight(sample_weight, table.n_rows)
         if weight is not None and not weight.all():  # a row of weight zero is absent
@@ -100,8 +100,17 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         random = check_random_state(self.random_state)
         rows = _make_rows(encoder, target, table, y, self._weigh_classes(target, y, weight))
         validation = None
+        if X_val is None and y_val is not None:
+            raise InputError("y_val was passed without X_val.")
+        if not isinstance(self.early_stopping, (bool, np.bool_)):
+            raise ParameterError(
+                f"early_stopping must be True or False; got {self.early_stopping!r}."
+            )
         if X_val is not None:
-            val_table = self._conform(schema, X_val)
+            val_table = read_table(X_val)
+            if isinstance(y_val, str):
+                val_table, y_val = val_table.pop(y_val)
+            val_table = self._conform(schema, val_table)
             y_val = self._read_target(y_val, val_table.n_rows)
             validation = _make_rows(encoder, target, val_table, y_val, None)
         elif self.early_stopping:
@@ -179,17 +188,26 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             Only for compatibility: must be the names of the columns of fit.
         """
         check_is_fitted(self)
-        if input_features is not None and list(input_features) != list(self._schema.names):
-            message = "input_features is not equal to feature_names_in_"
-            if len(input_features) != len(self._schema.names):
-                message = "input_features should have length equal to number of features"
-            raise InputError(f"{message} ({shorten(self._schema.names)}).")
+        given = list(self._schema.names if input_features is None else input_features)
+        if len(given) != len(self._schema.names):
+            raise InputError(
+                f"input_features should have length equal to number of features "
+                f"({len(self._schema.names)}), got {len(given)}."
+            )
+        if self._schema.named and given != list(self._schema.names):
+            raise InputError(
+                f"input_features is not equal to feature_names_in_ ({shorten(self._schema.names)})."
+            )
+        called = dict(zip(self._schema.names, given, strict=True))
         names = [
-            f"{column}_{i}"
+            f"{called.get(column, column)}_{i}"
             for column, embedding in self.embeddings_.items()
             for i in range(embedding.dim)
         ]
-        return np.array([*names, *self._encoder.number_names], dtype=object)
+        for column, scaling in self._encoder.scalings.items():
+            name = called.get(column, column)
+            names += [name, f"{name}_missing"] if scaling.has_missing else [name]
+        return np.array(names, dtype=object)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a file that `catspace.load` reads.
@@ -209,10 +227,10 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             arrays[f"embedding.{i}"] = embedding.table
         for i, network in enumerate(self.networks_):
             for name, weight in network.state_dict().items():
-                arrays[f"network.{i}.{name}"] = weight.numpy()
+                arrays[f"network.{i}.{name}"] = weight.cpu().numpy()
         document = {
             "estimator": type(self).__name__,
-            "parameters": _to_json(self.get_params(deep=False)),
+            "parameters": {k: _pack(k, v) for k, v in self.get_params(deep=False).items()},
             "schema": asdict(self._schema),
             "encoder": encoder,
             "target": target,
@@ -256,6 +274,8 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             del self.feature_names_in_
         if isinstance(target, ClassTarget):
             self.classes_ = target.classes
+        elif hasattr(self, "classes_"):
+            del self.classes_
 
     def _read_target(self, y: Any, n_rows: int) -> np.ndarray:
         if y is None:
@@ -313,7 +333,7 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def _restore(cls, document: Mapping[str, Any], arrays: Mapping[str, Any]) -> Self:
         """Return the fitted estimator that `save` took apart."""
-        model = cls(**document["parameters"])
+        model = cls(**{name: _unpack(v) for name, v in document["parameters"].items()})
         shape: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in document["architecture"].items()
@@ -331,7 +351,7 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
             networks.append(network)
         model._set_fitted(
-            Schema(tuple(document["schema"]["names"]), document["schema"]["named"]),
+            Schema(**{**document["schema"], "names": tuple(document["schema"]["names"])}),
             TableEncoder.from_state(document["encoder"], arrays),
             target_from_state(document["target"], arrays),
             networks,
@@ -344,8 +364,9 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def store_parameters(estimator: BaseEstimator, arguments: Mapping[str, Any]) -> None:
     """Set each constructor argument as an attribute of the same name, and nothing else."""
-    for name in estimator._get_param_names():
-        setattr(estimator, name, arguments[name])
+    for name, value in arguments.items():
+        if name not in ("self", "__class__"):
+            setattr(estimator, name, value)
 
 
 def _make_rows(
@@ -370,21 +391,38 @@ def _warn_if_interrupted(trained: list[Trained]) -> None:
     if any(result.interrupted for result in trained):
         epochs = ", ".join(str(result.best_epoch) for result in trained)
         warnings.warn(
-            f"Training was interrupted. The model keeps the best weights so far, "
-            f"those of epoch {epochs}.",
+            f"Training was interrupted. The model keeps {len(trained)} "
+            f"{'network' if len(trained) == 1 else 'networks'} with the best weights so far, "
+            f"after epoch {epochs}.",
             CatspaceWarning,
             stacklevel=3,
         )
 
 
-def _to_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters as JSON can hold them; a RandomState cannot be kept and becomes None."""
+def _pack(name: str, value: Any) -> Any:
+    """Return a parameter as JSON can hold it, so that `_unpack` gives the same again."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, torch.device):
+        return str(value)
+    if isinstance(value, np.random.RandomState):
+        return None  # its state has moved on; a loaded model draws anew
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, Mapping):
+        pairs = [[_pack(name, key), _pack(name, item)] for key, item in value.items()]
+        return {"dict": pairs}
+    if isinstance(value, tuple):
+        return {"tuple": [_pack(name, item) for item in value]}
+    if isinstance(value, Iterable):
+        return [_pack(name, item) for item in value]
+    raise InputError(f"The parameter {name}={value!r} cannot be kept in a model file.")
 
-    def plain(value: Any) -> Any:
-        if isinstance(value, (np.integer, np.floating, np.bool_)):
-            return value.item()
-        if isinstance(value, np.ndarray):
-            return value.tolist()
-        return None
 
-    return dict(json.loads(json.dumps(parameters, default=plain)))
+def _unpack(value: Any) -> Any:
+    if isinstance(value, dict):
+        ((kind, items),) = value.items()
+        if kind == "tuple":
+            return tuple(_unpack(item) for item in items)
+        return {_unpack(key): _unpack(item) for key, item in items}
+    return [_unpack(item) for item in value] if isinstance(value, list) else value

@@ -88,8 +88,8 @@ class Embedding:
         DataFrame of shape (k, 2)
             ``category`` and ``distance``, nearest first.
         """
-        if k < 1:
-            raise InputError(f"k must be at least 1; got {k}.")
+        if not isinstance(k, (int, np.integer)) or k < 1:
+            raise InputError(f"k must be an int of at least 1; got {k!r}.")
         code = self.vocabulary.code(category, self.column)
         difference = self.vectors - self.table[code]
         distance = np.sqrt(np.einsum("ij,ij->i", difference, difference))
@@ -157,7 +157,7 @@ class Embedding:
         categories = self.categories
         try:
             return pa.array(categories)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):  # a column of mixed types
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # mixed types, huge integers
             return pa.array([str(category) for category in categories])
 
     def _columns(self, include_special: bool) -> dict[str, pa.Array]:

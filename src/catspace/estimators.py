@@ -357,7 +357,8 @@ def load(path: str | Path) -> Any:
 
 def _class_target(y: np.ndarray) -> ClassTarget:
     y = column_or_1d(y, warn=True)
-    if y.dtype == object and any(value is None or value != value for value in y):
+    is_missing = y.dtype == object and any(value is None or value != value for value in y)
+    if is_missing or (y.dtype.kind == "f" and np.isnan(y).any()):
         raise InputError("Input y contains NaN.", hint="drop the rows whose target is not known.")
     check_classification_targets(y)
     return ClassTarget.fit(y)

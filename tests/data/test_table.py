@@ -173,3 +173,23 @@ def test_taking_rows_of_a_mixed_column_keeps_their_values():
     np.testing.assert_array_equal(
         whole.encode(taken).codes, whole.encode(read_table(column)).codes[:, [3, 1]]
     )
+
+
+def test_dicts_may_hold_mixed_and_missing_values():
+    codes = encode({"x": ["a", 1, None, float("nan")]}).codes[0]
+    assert codes.tolist() == [4, 3, 0, 0]
+    with pytest.raises(InputError, match=r"^The columns differ in length: \[1, 2\]"):
+        read_table({"a": [1], "b": [1, 2]})
+    with pytest.raises(InputError, match=r"^Column 'a' must be a list of values; got 'x'"):
+        read_table({"a": "x"})
+
+
+def test_arrow_text_and_pandas_na_are_fine_in_a_vector():
+    assert read_vector(pa.array(["a", None]), "target").tolist() == ["a", None]
+    assert read_vector(pd.Series(["a", pd.NA], dtype="string"), "target")[1] is None
+
+
+def test_text_that_is_not_unicode_and_numbers_without_end_are_categories_all_the_same():
+    for values in (["\ud800", "a"], [10**400, "a"]):
+        codes = encode(np.array(values, dtype=object).reshape(-1, 1)).codes
+        assert len(set(codes[0])) == 2

@@ -139,3 +139,14 @@ def test_state_is_a_round_trip():
     np.testing.assert_array_equal(
         again.encode(objects(["b", 1, 5, None])), vocabulary.encode(objects(["b", 1, 5, None]))
     )
+
+
+def test_minus_one_is_not_the_largest_unsigned_integer():
+    vocabulary = Vocabulary.fit(column(pl.Series([2**64 - 1, 0], dtype=pl.UInt64)))
+    assert vocabulary.encode(column(pl.Series([-1, 0]))).tolist() == [UNSEEN, N_SPECIAL]
+
+
+def test_large_integers_beside_fractions_are_not_lost():
+    vocabulary = Vocabulary.fit(objects([2**53 + 1, "x", 0.5]))
+    assert None not in vocabulary.categories
+    assert vocabulary.n_categories == 3

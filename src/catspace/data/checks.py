@@ -20,28 +20,31 @@ class Schema:
     names : tuple of str
     named : bool
         Whether the names are the user's own.
+    target : str or None
+        The column that the target was taken from, where fit was given its name.
     """
 
     names: tuple[str, ...]
     named: bool
+    target: str | None = None
 
     @classmethod
-    def of(cls, table: Table) -> "Schema":
+    def of(cls, table: Table, target: str | None = None) -> "Schema":
         """Return the schema of a training table, which must not be empty."""
         _refuse_empty(table)
-        return cls(tuple(table.names), table.named)
+        return cls(tuple(table.names), table.named, target)
 
     def conform(self, table: Table, estimator: str, *, is_file: bool) -> Table:
         """Return a new table with the columns of fit, or say how it differs.
 
-        Where both have names, they must agree, order included: that is scikit-learn's rule. A
-        file may hold more columns (the target, say), and is read by name. Without names,
-        position counts.
+        Where both have names, they must agree, order included: that is scikit-learn's rule. The
+        target may still be there if fit found it by name. A file may hold any more columns, and is
+        read by name. Without names, position counts.
         """
+        if self.target in table.names and self.target not in self.names:
+            table = table.select([name for name in table.names if name != self.target])
         if is_file and self.named:
             table = table.select([name for name in self.names if name in table.names])
-        else:
-            _refuse_empty(table)
         if self.named and table.named:
             _compare_names(self.names, table.names)
         elif self.named:
@@ -62,6 +65,7 @@ class Schema:
                 f"X has {len(table.columns)} features, but {estimator} is expecting "
                 f"{len(self.names)} features as input."
             )
+        _refuse_empty(table)
         return table.rename(self.names)
 
 
@@ -70,7 +74,10 @@ def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     if sample_weight is None:
         return None
     try:
-        weight = read_vector(sample_weight, "sample_weight").astype(np.float64)
+        weight = read_vector(sample_weight, "sample_weight")
+        if weight.dtype.kind in "mMc":
+            raise TypeError
+        weight = weight.astype(np.float64)
     except (ValueError, TypeError):
         raise InputError("sample_weight must hold numbers.") from None
     if weight.ndim == 0:

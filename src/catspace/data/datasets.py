@@ -248,6 +248,8 @@ def _frame(columns: Mapping[str, np.ndarray], backend: str | None) -> Any:
         name: pa.array(values) if name == "state" else pa.array(values).dictionary_encode()
         for name, values in columns.items()
     }
+    if backend not in (None, "pandas", "polars", "pyarrow"):
+        raise InputError(f'backend must be "pandas", "polars" or "pyarrow"; got {backend!r}.')
     return make_frame(arrays, backend or "")
 
 
@@ -262,7 +264,7 @@ def _read(folder: Path, name: str, columns: list[str], origin: str) -> pa.Table:
         )
     try:
         table = _read_columns(file, name)
-    except (pa.ArrowInvalid, zipfile.BadZipFile) as error:
+    except (pa.ArrowInvalid, zipfile.BadZipFile, KeyError) as error:
         raise InputError(f"{str(file)!r} cannot be read: {error}") from None
     missing = [column for column in columns if column not in table.column_names]
     if missing:

@@ -21,6 +21,8 @@ from catspace.exceptions import (
     shorten,
 )
 
+# Below this a division would overflow.
+_SMALLEST_SCALE = 1e-200
 # Past this many robust standard deviations a number is bent towards a limit.
 _BEND = 3.0
 
@@ -50,7 +52,7 @@ class Scaling:
             scale = float(present.std())
         return cls(
             float(centre),
-            float(scale) if scale > 0 and math.isfinite(scale) else 1.0,
+            float(scale) if _SMALLEST_SCALE < scale < math.inf else 1.0,
             has_missing=len(present) < len(values),
         )
 
@@ -58,7 +60,7 @@ class Scaling:
         """Return the features of a column; shape (n_rows, 1 or 2)."""
         missing = np.isnan(values)
         z = np.where(missing, 0.0, (values - self.centre) / self.scale)
-        z /= np.sqrt(1 + (z / _BEND) ** 2)
+        z /= np.hypot(1, z / _BEND)
         return np.stack([z, missing] if self.has_missing else [z], axis=1).astype(np.float32)
 
 
@@ -89,11 +91,14 @@ class TableEncoder:
         The continuous columns.
     date_parts : tuple of str
         What each column of dates was replaced by.
+    dates : tuple of str
+        The columns of dates that were replaced.
     """
 
     vocabularies: Mapping[str, Vocabulary]
     scalings: Mapping[str, Scaling]
     date_parts: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
 
     @classmethod
     def fit(
@@ -108,8 +113,8 @@ class TableEncoder:
         threshold = _count_threshold(min_frequency, table.n_rows)
         parts = _check_date_parts(date_parts)
         named = _named_columns(categorical_features, table)
-        if parts:
-            table = _expand_dates(table, parts, named)
+        dates = tuple(c.name for c in table.columns if parts and c.is_date and c.name not in named)
+        table = _expand_dates(table, dates, parts)
         vocabularies, scalings = {}, {}
         for column in table.columns:
             if column.name in named or column.is_category:
@@ -125,7 +130,7 @@ class TableEncoder:
                 if not named:
                     _hint_at_id(column, values)
                 scalings[column.name] = Scaling.fit(values)
-        return cls(vocabularies, scalings, parts)
+        return cls(vocabularies, scalings, parts, dates)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the encoder as a JSON document and arrays by name."""
@@ -133,6 +138,7 @@ class TableEncoder:
             "categorical": list(self.vocabularies),
             "scalings": {name: asdict(scaling) for name, scaling in self.scalings.items()},
             "date_parts": list(self.date_parts),
+            "dates": list(self.dates),
         }
         arrays = {
             f"vocabulary.{i}.{name}": array
@@ -155,7 +161,7 @@ class TableEncoder:
                 }
             )
         scalings = {name: Scaling(**values) for name, values in document["scalings"].items()}
-        return cls(vocabularies, scalings, tuple(document["date_parts"]))
+        return cls(vocabularies, scalings, tuple(document["date_parts"]), tuple(document["dates"]))
 
     @property
     def number_names(self) -> list[str]:
@@ -172,8 +178,7 @@ class TableEncoder:
 
         With ``handle_unknown="error"`` a category that fit has not met raises.
         """
-        if self.date_parts:
-            table = _expand_dates(table, self.date_parts, set(self.vocabularies))
+        table = _expand_dates(table, self.dates, self.date_parts)
         columns = {column.name: column for column in table.columns}
         codes = np.empty((len(self.vocabularies), table.n_rows), dtype=np.int32)
         for i, (name, vocabulary) in enumerate(self.vocabularies.items()):
@@ -249,20 +254,26 @@ def _named_columns(categorical_features: Any, table: Table) -> set[str]:
     return found
 
 
-def _expand_dates(table: Table, parts: Iterable[str], keep: set[str]) -> Table:
-    """Expand the columns of dates, but for those that are categories as they are."""
+def _expand_dates(table: Table, dates: Sequence[str], parts: Sequence[str]) -> Table:
+    """Replace the columns of dates by their parts."""
     columns: list[Column] = []
     for column in table.columns:
-        if column.is_date and column.name not in keep:
-            columns.extend(column.date_parts(parts))
-        else:
-            columns.append(column)
+        columns.extend(column.date_parts(parts) if column.name in dates else [column])
+    names = [column.name for column in columns]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(
+                f"date_parts makes a column {name!r}, and the table has one of that name.",
+                hint="rename that column.",
+            )
     return replace(table, columns=tuple(columns))
 
 
 def _check_date_parts(date_parts: Iterable[str] | None) -> tuple[str, ...]:
     if date_parts is None:
         return ()
+    if not isinstance(date_parts, Iterable):
+        raise ParameterError(f"date_parts must be a list of parts; got {date_parts!r}.")
     parts = (date_parts,) if isinstance(date_parts, str) else tuple(date_parts)
     for part in parts:
         if part not in DATE_PARTS:

@@ -25,6 +25,15 @@ from catspace.exceptions import InputError, InputTypeError, did_you_mean, shorte
 # What an empty cell looks like in the CSV files that people have.
 _CSV_MISSING = ["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "NULL", "null", "None", "<NA>"]
 
+# What Arrow raises where objects are not all of one type that it knows.
+_NOT_ONE_TYPE = (
+    pa.ArrowInvalid,
+    pa.ArrowTypeError,
+    pa.ArrowNotImplementedError,
+    OverflowError,
+    UnicodeEncodeError,
+)
+
 _TEMPORAL_PARTS: dict[str, Callable[[pa.Array], pa.Array]] = {
     "year": pc.year,
     "quarter": pc.quarter,
@@ -32,7 +41,9 @@ _TEMPORAL_PARTS: dict[str, Callable[[pa.Array], pa.Array]] = {
     "week": pc.iso_week,
     "day": pc.day,
     "day_of_week": lambda values: pc.day_of_week(values, count_from_zero=False, week_start=1),
-    "hour": pc.hour,
+    "hour": lambda values: pc.hour(
+        values.cast(pa.timestamp("us", getattr(values.type, "tz", None)))
+    ),
 }
 DATE_PARTS = tuple(_TEMPORAL_PARTS)
 
@@ -76,12 +87,16 @@ class Column:
             or pa.types.is_null(type_)
             or pa.types.is_binary(type_)
             or pa.types.is_large_binary(type_)
+            or pa.types.is_time(type_)
+            or pa.types.is_duration(type_)
         )
 
     @property
     def is_date(self) -> bool:
-        """Whether the column holds dates or times."""
-        return self.type is not None and pa.types.is_temporal(self.type)
+        """Whether the column holds dates or points in time."""
+        return self.type is not None and bool(
+            pa.types.is_date(self.type) or pa.types.is_timestamp(self.type)
+        )
 
     def take(self, rows: np.ndarray) -> "Column":
         """Return some of the rows, each at most once."""
@@ -98,9 +113,18 @@ class Column:
 
     def date_parts(self, parts: Iterable[str]) -> list["Column"]:
         """Return one categorical column for each part of a column of dates."""
-        values = self.parts[0][1]
-        if pa.types.is_dictionary(values.type):
+        values = self.parts[0][1] if len(self.parts) == 1 else None
+        if values is not None and pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
+        if values is not None and pa.types.is_null(values.type):
+            values = values.cast(pa.timestamp("us"))
+        if values is None or not (
+            pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)
+        ):
+            raise InputError(
+                f"Column {self.name!r} held dates in fit and holds {describe(self.type)} now.",
+                hint="convert the column to dates, as it was in fit.",
+            )
         return [
             Column(
                 f"{self.name}_{part}",
@@ -112,22 +136,22 @@ class Column:
 
     def to_numbers(self) -> np.ndarray:
         """Return the values as float64, NaN where missing; shape (n_rows,)."""
-        values = self.parts[0][1]
-        if pa.types.is_dictionary(values.type):
-            values = values.dictionary_decode()
-        if pa.types.is_null(values.type):
-            return np.full(self.n_rows, np.nan)
-        if pa.types.is_boolean(values.type):
-            values = values.cast(pa.int8())
-        try:
-            numbers_ = values.cast(pa.float64(), safe=False)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise InputError(
-                f"Column {self.name!r} held numbers in fit and holds {describe(values.type)} now: "
-                f"{shorten(values.drop_null()[:3].to_pylist())}.",
-                hint="convert the column to numbers, as it was in fit.",
-            ) from None
-        return np.array(numbers_.to_numpy(zero_copy_only=False), dtype=np.float64)
+        numbers = np.full(self.n_rows, np.nan)
+        for where, values in self.parts:
+            if pa.types.is_dictionary(values.type):
+                values = values.dictionary_decode()
+            if pa.types.is_boolean(values.type):
+                values = values.cast(pa.int8())
+            try:
+                part = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                raise InputError(
+                    f"Column {self.name!r} held numbers in fit and holds {describe(values.type)} "
+                    f"now: {shorten(values.drop_null()[:3].to_pylist())}.",
+                    hint="convert the column to numbers, as it was in fit.",
+                ) from None
+            numbers[slice(None) if where is None else where] = part
+        return numbers
 
 
 @dataclass(frozen=True)
@@ -201,14 +225,14 @@ def read_table(source: Any) -> Table:
     if isinstance(source, Table):
         return source
     if isinstance(source, (str, Path)):
-        return _from_narwhals(nw.from_native(_read_file(Path(source)), eager_only=True))
+        source = _read_file(Path(source))
     if type(source).__module__.startswith("scipy.sparse"):
         raise InputTypeError(
             "Sparse data was passed, but dense data is required.",
             hint="category columns need no one-hot encoding here; pass them as they are.",
         )
-    if isinstance(source, dict):
-        source = pa.table(source)
+    if isinstance(source, Mapping):
+        return _from_dict(source)
     try:
         frame = nw.from_native(source)
     except DuplicateError:
@@ -230,18 +254,37 @@ def read_vector(source: Any, what: str) -> np.ndarray:
             raise InputError(f"The {what} {source.name!r} mixes several types.")
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
-        return np.asarray(values.to_numpy(zero_copy_only=False))
+        return _without_na(np.asarray(values.to_numpy(zero_copy_only=False)))
     if type(source).__module__.startswith("scipy.sparse"):
         raise InputTypeError(f"The {what} is sparse, but a dense array is required.")
     frame = nw.from_native(source, pass_through=True, allow_series=True)
     if isinstance(frame, (nw.Series, nw.DataFrame)):
-        return np.asarray(frame.to_numpy())
-    if isinstance(source, (pa.Array, pa.ChunkedArray)):
-        return np.asarray(source.to_numpy())
+        return _without_na(np.asarray(frame.to_numpy()))
+    if isinstance(source, pa.Array):
+        source = source.to_numpy(zero_copy_only=False)
     try:
-        return np.asarray(source)
+        return _without_na(_unmask(source))
     except ValueError:
         raise InputError(f"The {what} is not one array: its rows differ in length.") from None
+
+
+def _unmask(source: Any) -> np.ndarray:
+    """Return an array, with None for what a masked array masks."""
+    if isinstance(source, np.ma.MaskedArray):
+        objects = np.array(source.data, dtype=object)
+        objects[np.ma.getmaskarray(source)] = None
+        return objects
+    return np.asarray(source)
+
+
+def _without_na(values: np.ndarray) -> np.ndarray:
+    """Return a vector with None where pandas' NA stands, which cannot even be compared."""
+    if values.dtype != object:
+        return values
+    is_na = np.fromiter((type(v).__name__ == "NAType" for v in values.flat), bool, values.size)
+    cleaned = values.copy()
+    cleaned[is_na.reshape(values.shape)] = None
+    return cleaned
 
 
 def make_frame(columns: Mapping[str, pa.Array], backend: str) -> Any:
@@ -291,7 +334,10 @@ def _read_file(path: Path) -> pa.Table:
         raise InputError(f"{str(path)!r} is a folder; a CSV or Parquet file is needed.")
     try:
         if path.suffix.lower() in {".parquet", ".pq"}:
-            return pyarrow.parquet.read_table(path)
+            table = pyarrow.parquet.read_table(path)
+            # A pandas index that was written along is not a feature.
+            index = (table.schema.pandas_metadata or {}).get("index_columns", [])
+            return table.select([name for name in table.column_names if name not in index])
         convert = pyarrow.csv.ConvertOptions(
             null_values=_CSV_MISSING, strings_can_be_null=True, quoted_strings_can_be_null=False
         )
@@ -317,7 +363,7 @@ def _from_narwhals(frame: "nw.DataFrame[Any]") -> Table:
 def _column(name: str, series: "nw.Series[Any]") -> Column:
     try:
         values = series.to_arrow()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+    except _NOT_ONE_TYPE:
         return _mixed_column(name, series.to_numpy())
     return _arrow_column(name, values, lambda: series.to_numpy())
 
@@ -335,6 +381,23 @@ def _arrow_column(name: str, values: pa.Array, objects: Callable[[], np.ndarray]
     return Column(name, ((None, values),), len(values))
 
 
+def _from_dict(source: Mapping[Any, Any]) -> Table:
+    columns = []
+    for name, values in source.items():
+        if isinstance(values, (pa.Array, pa.ChunkedArray)):
+            columns.append(_arrow_column(str(name), values, values.to_pandas))
+            continue
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise InputError(f"Column {str(name)!r} must be a list of values; got {values!r}.")
+        array = np.empty(len(listed := list(values)), dtype=object)
+        array[:] = listed
+        columns.append(_array_column(str(name), array))
+    lengths = {column.n_rows for column in columns}
+    if len(lengths) > 1:
+        raise InputError(f"The columns differ in length: {sorted(lengths)}.")
+    return Table(tuple(columns), lengths.pop() if lengths else 0, "numpy", named=True)
+
+
 def _from_array(source: Any) -> Table:
     if not isinstance(source, (np.ndarray, list, tuple)) and not hasattr(source, "__array__"):
         raise InputTypeError(
@@ -342,7 +405,7 @@ def _from_array(source: Any) -> Table:
             f"got {type(source).__name__}."
         )
     try:
-        array = np.asarray(source)
+        array = _unmask(source)
         if array.dtype.kind in "US" and not isinstance(source, np.ndarray):
             array = np.asarray(source, dtype=object)  # a list of rows keeps its numbers
     except ValueError:
@@ -363,7 +426,7 @@ def _array_column(name: str, values: np.ndarray) -> Column:
     values = np.ascontiguousarray(values)
     try:
         arrow = pa.array(values, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+    except _NOT_ONE_TYPE:
         return _mixed_column(name, values)
     return _arrow_column(name, arrow, lambda: values)
 
@@ -387,11 +450,12 @@ def _objects_to_arrow(name: str, objects: np.ndarray) -> pa.Array:
         values = pa.array(objects, from_pandas=True)
         if not isinstance(values.type, pa.BaseExtensionType):
             return values
-    except OverflowError:  # integers past 64 bits
-        return pa.array(objects.astype(np.float64))
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+    except _NOT_ONE_TYPE:  # integers past 64 bits too, and half a surrogate pair
         pass
-    texts = [None if value != value else str(value) for value in objects]
+    texts = [
+        None if value != value else str(value).encode(errors="replace").decode()
+        for value in objects
+    ]
     return pa.array(texts, pa.large_string())
 
 

@@ -76,7 +76,12 @@ class RegressionTarget:
 
     def encode(self, y: Any) -> np.ndarray:
         """Return what the network learns; float32 of shape (n_rows, n_outputs)."""
-        moved = _forward(np.atleast_2d(as_numbers(y).T).T, self.transform)
+        values = np.atleast_2d(as_numbers(y).T).T
+        if values.shape[1] != self.n_outputs:
+            raise InputError(
+                f"The target has {values.shape[1]} columns, and in fit it had {self.n_outputs}."
+            )
+        moved = _forward(values, self.transform)
         scale = np.where(self.scale == 0, 1.0, self.scale)
         return np.asarray((moved - self.centre) / scale, dtype=np.float32)
 
@@ -118,6 +123,8 @@ class ClassTarget:
     def encode(self, y: np.ndarray) -> np.ndarray:
         """Return the position of each label among the classes; int64 of shape (n_rows,)."""
         y = y.ravel()
+        if y.dtype == object and any(value is None for value in y):
+            raise InputError("Input y contains NaN: the class of some rows is missing.")
         codes = np.searchsorted(self.classes, y)
         codes = np.minimum(codes, len(self.classes) - 1)
         if not (self.classes[codes] == y).all():
@@ -149,13 +156,18 @@ def as_numbers(y: Any) -> np.ndarray:
     """Return a target as finite float64, or say what stands in the way."""
     values = np.asarray(y)
     try:
+        if values.dtype.kind in "mMc":  # dates would become counts of their unit
+            raise TypeError
+        if values.dtype == object:
+            values = values.copy()
+            values[np.equal(values, None)] = np.nan
         numbers = values.astype(np.float64)
     except (ValueError, TypeError):
         raise InputError(
             f"The target must hold numbers; got {values.ravel()[0]!r} first.",
             hint="EmbeddingClassifier learns classes, text included.",
         ) from None
-    if numbers.ndim not in (1, 2):
+    if numbers.ndim not in (1, 2) or 0 in numbers.shape[1:]:
         raise InputError(f"The target must have one or two dimensions; got shape {numbers.shape}.")
     bad = ~np.isfinite(numbers)
     if bad.any():

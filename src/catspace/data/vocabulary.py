@@ -152,7 +152,7 @@ class Vocabulary:
         try:
             kind, dictionary, _ = factorize(pa.array([category], from_pandas=True))
             code = int(self._lookup(kind, dictionary)[0]) if len(dictionary) else MISSING
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
             code = UNSEEN
         if code == UNSEEN:
             other = self._lookalike(category)
@@ -257,6 +257,7 @@ def _convert_exactly(values: pa.Array, type_: pa.DataType) -> pa.Array:
     with np.errstate(invalid="ignore"):
         converted = numbers.astype(type_.to_pandas_dtype())
         exact = valid & (converted.astype(numbers.dtype) == numbers)
+        exact &= (converted < 0) == (numbers < 0)  # -1 is not the largest unsigned integer
     return pa.array(converted, type_, mask=~exact)
 
 
@@ -266,7 +267,7 @@ def _merge(arrays: list[pa.Array], counts: list[np.ndarray]) -> tuple[pa.Array, 
     if len(types) > 1:  # numbers of several types: the widest holds them all
         only_integers = types <= {pa.bool_(), pa.int64()}
         widest = pa.int64() if only_integers else pa.float64()
-        arrays = [_convert_exactly(array, widest) for array in arrays]
+        arrays = [array.cast(widest, safe=False) for array in arrays]
     merged = pa.chunked_array(arrays).combine_chunks()
     table = pa.table({"value": merged, "count": pa.array(np.concatenate(counts), pa.int64())})
     table = table.group_by("value").aggregate([("count", "sum")]).sort_by("value")

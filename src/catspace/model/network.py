@@ -249,7 +249,7 @@ class EntityNetwork(nn.Module):
         """
         with torch.no_grad():
             for table, code in zip(self.input.tables, codes.cpu(), strict=True):
-                count = torch.bincount(code, minlength=len(table)).to(table.dtype)
+                count = torch.bincount(code, minlength=len(table)).to(table)
                 table[count == 0] = (count / count.sum()) @ table
 
 

@@ -70,14 +70,16 @@ def make_recipe(
     n_steps = epochs * math.ceil(n_rows / batch_size)
     mean_rate = rate / 2 if schedule == "cosine" else rate
     decay = min(defaults.shrinkage / (mean_rate * n_steps), _LARGEST_SHRINKAGE / rate)
-    decay = _auto(parameters["weight_decay"], decay)
+    optimizer = check_option("optimizer", parameters["optimizer"], ("adamw", "adam"))
+    # Paper: plain Adam, without any decay.
+    decay = _auto(parameters["weight_decay"], decay if optimizer == "adamw" else 0.0)
     return Recipe(
         loss=loss,
         epochs=epochs,
         batch_size=batch_size,
         learning_rate=rate,
         weight_decay=check_real("weight_decay", decay, at_least=0),
-        optimizer=check_option("optimizer", parameters["optimizer"], ("adamw", "adam")),
+        optimizer=optimizer,
         schedule=schedule,
         initialization=check_option(
             "initialization", parameters["initialization"], ("normal", "uniform")
@@ -129,7 +131,9 @@ def check_real(
     below: float | None = None,
 ) -> float:
     """Return a number within its bounds."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    is_number = (
+        isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(float(value))
+    )
     if (
         is_number
         and (above is None or value > above)

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from catspace.exceptions import CatspaceError
 from catspace.model.network import Architecture, EntityNetwork
 
 # Rows in one forward pass where no gradient is needed.
@@ -104,6 +105,28 @@ class Trained:
     interrupted: bool
 
 
+class _OneThreadEach:
+    """Gives torch its threads back when the last of several fits that overlap has ended."""
+
+    def __init__(self) -> None:
+        self._lock, self._n_inside, self._threads = threading.Lock(), 0, 1
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._n_inside == 0:
+                self._threads = torch.get_num_threads()
+            self._n_inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0:
+                torch.set_num_threads(self._threads)
+
+
+_one_thread_each = _OneThreadEach()
+
+
 def train_networks(
     architecture: Architecture,
     rows: Rows,
@@ -146,22 +169,26 @@ def train_networks(
                 waiting.append(training)
             except StopIteration as end:
                 finished.append(end.value)
+            except BaseException:
+                stop.set()  # the other workers need not go on
+                raise
 
-    threads_before = torch.get_num_threads()
-    try:
-        # Also a single network runs in a thread of its own: the caller's thread stays free to
-        # receive Ctrl-C, and keeps its floating-point mode.
-        with ThreadPoolExecutor(max_workers=max(1, min(n_jobs, len(seeds)))) as pool:
-            futures = [pool.submit(work) for _ in range(max(1, min(n_jobs, len(seeds))))]
-            try:
-                wait(futures)
-            except KeyboardInterrupt:
-                stop.set()
-            for future in futures:
-                future.result()
-    finally:
-        torch.set_num_threads(threads_before)
-    return sorted(finished, key=lambda result: result.index)
+    n_workers = max(1, min(n_jobs, len(seeds)))
+    # Also a single network runs in a thread of its own: the caller's thread stays free to receive
+    # Ctrl-C, and keeps its floating-point mode.
+    with _one_thread_each, ThreadPoolExecutor(max_workers=n_workers) as pool:
+        futures = [pool.submit(work) for _ in range(n_workers)]
+        try:
+            wait(futures)
+        except KeyboardInterrupt:
+            stop.set()
+        for future in futures:
+            future.result()
+    # After an interruption some networks may not have come as far as one epoch.
+    usable = [result for result in finished if result.history]
+    if not usable:
+        raise KeyboardInterrupt
+    return sorted(usable, key=lambda result: result.index)
 
 
 def _train(
@@ -212,8 +239,14 @@ def _train(
             step += 1
         if stop.is_set():
             break
+        if not math.isfinite(float(total)):
+            raise CatspaceError(
+                f"Training diverged: the loss of epoch {epoch} is {float(total):g}.",
+                hint=f"lower learning_rate, which is {recipe.learning_rate:g}.",
+            )
         validation_loss = None
         if validation is not None:
+            network.fill_untrained_rows(rows.codes)
             validation_loss = evaluate(network, validation, recipe)
         history.append(
             Epoch(
@@ -260,6 +293,7 @@ def predict(
             block_numbers = functional.pad(numbers[begin:end], (0, 0, 0, padding))
             output = network(block_codes.to(device), block_numbers.to(device))
             outputs[begin:end] = output[: end - begin].cpu().numpy()
+    network.cpu()  # where it rests, so that it can be saved and pickled
     return outputs
 
 
@@ -308,7 +342,12 @@ LOSSES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {
 
 def _optimizer(network: EntityNetwork, recipe: Recipe) -> torch.optim.Optimizer:
     if recipe.optimizer == "adam":
-        return torch.optim.Adam(network.parameters(), lr=recipe.learning_rate, fused=True)
+        return torch.optim.Adam(
+            network.parameters(),
+            lr=recipe.learning_rate,
+            weight_decay=recipe.weight_decay,
+            fused=True,
+        )
     # Only the dense layers are held small: an embedding row that a batch does not meet would
     # otherwise shrink all the same, the rare categories most.
     decayed = [layer.weight for layer in network.dense_layers]
