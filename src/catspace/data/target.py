@@ -159,8 +159,8 @@ def as_numbers(y: Any) -> np.ndarray:
         if values.dtype.kind in "mMc":  # dates would become counts of their unit
             raise TypeError
         if values.dtype == object:
-            values = values.copy()
-            values[np.equal(values, None)] = np.nan
+            known = [np.nan if value is None else value for value in values.flat]
+            values = np.array(known, dtype=object).reshape(values.shape)
         numbers = values.astype(np.float64)
     except (ValueError, TypeError):
         raise InputError(
