@@ -99,7 +99,8 @@ def draw(model, sales, path):
     real, learned, disparity = procrustes(place, plane)
     for (x, y), (u, v), name in zip(real, learned, states.categories, strict=True):
         right.plot([x, u], [y, v], color="0.8", linewidth=1, zorder=1)
-        ahead = learned - (u, v)  # a label goes left where it would cover another point
+        # A label goes left where it would cover another point.
+        ahead = np.vstack([learned, real]) - (u, v)
         is_crowded = ((ahead > (0.01, -0.06)) & (ahead < (0.12, 0.08))).all(axis=1).any()
         offset, side = ((-6, -3), "right") if is_crowded else ((6, -3), "left")
         right.annotate(name, (u, v), offset, textcoords="offset points", ha=side, fontsize=9)

@@ -194,3 +194,8 @@ def test_options_that_are_not_what_they_seem_say_so():
     assert message_of(lambda: fit(date_parts=True)).startswith("date_parts must be a list of parts")
     message = message_of(lambda: fit(learning_rate=float("inf")))
     assert message.startswith("learning_rate must be a number above 0; got inf.")
+
+
+def test_features_that_would_have_the_same_name_say_so():
+    message = message_of(lambda: fit(X.assign(town_0=1.5)))
+    assert message.startswith("The vectors of 'town' have a component 'town_0', and so is another")

@@ -127,6 +127,7 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             n_outputs=target.n_outputs,
             output_activation=target.output_activation,
         )
+        _refuse_equal_names(vocabularies, architecture.dims, encoder.number_names)
         recipe = make_recipe(
             parameters,
             defaults,
@@ -367,6 +368,22 @@ def store_parameters(estimator: BaseEstimator, arguments: Mapping[str, Any]) -> 
     for name, value in arguments.items():
         if name not in ("self", "__class__"):
             setattr(estimator, name, value)
+
+
+def _refuse_equal_names(
+    columns: Iterable[str], dims: Iterable[int], number_names: Iterable[str]
+) -> None:
+    """Raise where a component of one column would have the name of another column."""
+    names = set(number_names)
+    for column, dim in zip(columns, dims, strict=True):
+        for name in (f"{column}_{i}" for i in range(dim)):
+            if name in names:
+                raise InputError(
+                    f"The vectors of {column!r} have a component {name!r}, and so is another "
+                    "feature called.",
+                    hint="rename one of the two columns.",
+                )
+            names.add(name)
 
 
 def _make_rows(
