@@ -386,6 +386,17 @@ def test_the_target_by_name_may_stay_in_the_table(shops):
     np.testing.assert_array_equal(model.predict(frame), model.predict(X))
 
 
+def test_validation_rows_can_be_a_file_with_more_columns(shops, tmp_path):
+    X, y = shops
+    frame = X.assign(weekday=X["weekday"].astype(int), sales=y)
+    frame[500:].assign(remark="-").to_parquet(tmp_path / "val.parquet")
+    model = EmbeddingRegressor(max_epochs=2, random_state=0, categorical_features=["weekday"])
+    by_file = model.fit(frame[:500], "sales", X_val=tmp_path / "val.parquet", y_val="sales")
+    losses = [epoch["validation_loss"] for epoch in by_file.history_]
+    by_frame = model.fit(frame[:500], "sales", X_val=frame[500:], y_val="sales")
+    assert losses == [epoch["validation_loss"] for epoch in by_frame.history_]
+
+
 def test_names_given_from_outside_name_the_vectors_of_an_array():
     X = np.array([["a", 1.0], ["b", 2.0]] * 10, dtype=object)
     model = EmbeddingEncoder(max_epochs=1, random_state=0).fit(X, np.arange(20) * 1.5)

@@ -99,20 +99,16 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_option("handle_unknown", self.handle_unknown, ("mean", "error"))
         random = check_random_state(self.random_state)
         rows = _make_rows(encoder, target, table, y, self._weigh_classes(target, y, weight))
-        validation = None
-        if X_val is None and y_val is not None:
-            raise InputError("y_val was passed without X_val.")
         if not isinstance(self.early_stopping, (bool, np.bool_)):
             raise ParameterError(
                 f"early_stopping must be True or False; got {self.early_stopping!r}."
             )
+        validation = None
         if X_val is not None:
-            val_table = read_table(X_val)
-            if isinstance(y_val, str):
-                val_table, y_val = val_table.pop(y_val)
-            val_table = self._conform(schema, val_table)
-            y_val = self._read_target(y_val, val_table.n_rows)
+            val_table, y_val = self._read_validation(schema, X_val, y_val)
             validation = _make_rows(encoder, target, val_table, y_val, None)
+        elif y_val is not None:
+            raise InputError("y_val was passed without X_val.")
         elif self.early_stopping:
             rows, validation = self._hold_back(rows, random)
 
@@ -292,6 +288,7 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return values
 
     def _fit_target(self, y: np.ndarray) -> RegressionTarget | ClassTarget:
+        """Learn what the target is; each estimator has its own way."""
         raise NotImplementedError
 
     def _weigh_classes(
@@ -324,6 +321,12 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _conform(self, schema: Schema, X: Any) -> Table:
         is_file = isinstance(X, (str, Path))
         return schema.conform(read_table(X), type(self).__name__, is_file=is_file)
+
+    def _read_validation(self, schema: Schema, X_val: Any, y_val: Any) -> tuple[Table, np.ndarray]:
+        if isinstance(y_val, str):
+            _, y_val = read_table(X_val).pop(y_val)
+        table = self._conform(schema, X_val)
+        return table, self._read_target(y_val, table.n_rows)
 
     def _outputs(self, X: Any) -> list[np.ndarray]:
         """Return the outputs of each network; arrays of shape (n_rows, n_outputs)."""
