@@ -10,7 +10,7 @@ This module knows nothing of estimators: it keeps what it is given.
 import hashlib
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -49,7 +49,7 @@ def write(
     content = safetensors.numpy.save(tensors, metadata={"catspace": text, "sha256": _NO_DIGEST})
     blank = _DIGEST_FIELD.format(_NO_DIGEST).encode()
     signed = _DIGEST_FIELD.format(hashlib.sha256(content).hexdigest()).encode()
-    _write_atomically(Path(path), content.replace(blank, signed, 1))
+    _write_atomically(Path(path).expanduser(), content.replace(blank, signed, 1))
 
 
 def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -65,7 +65,7 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     ModelFileError
         If the file is not one of ours, is damaged, or was written by a newer catspace.
     """
-    path = Path(path)
+    path = Path(path).expanduser()
     if not path.is_file():
         raise ModelFileError(f"There is no model file {str(path)!r}.")
     content = path.read_bytes()
@@ -133,20 +133,13 @@ def _from_bytes(path: Path, stored: np.ndarray) -> pa.Array:
 def _write_atomically(path: Path, content: bytes) -> None:
     if not path.parent.is_dir():
         raise ModelFileError(f"There is no folder {str(path.parent)!r} to save the model in.")
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with temporary.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from scipy import sparse
 
@@ -193,3 +194,27 @@ def test_text_that_is_not_unicode_and_numbers_without_end_are_categories_all_the
     for values in (["\ud800", "a"], [10**400, "a"]):
         codes = encode(np.array(values, dtype=object).reshape(-1, 1)).codes
         assert len(set(codes[0])) == 2
+
+
+def test_arrow_layouts_that_are_rare_hold_the_same_categories():
+    plain = pa.array([b"aa", b"bb", b"aa"])
+    expected = TableEncoder.fit(read_table(pa.table({"x": plain}))).encode(
+        read_table(pa.table({"x": plain}))
+    )
+    layouts = [
+        plain.cast(pa.binary_view()),
+        plain.cast(pa.binary(2)),
+        pc.run_end_encode(plain),
+    ]
+    for values in layouts:
+        table = read_table({"x": values})
+        np.testing.assert_array_equal(
+            TableEncoder.fit(table).encode(table).codes, expected.codes, str(values.type)
+        )
+
+
+def test_integers_of_128_bits_are_the_integers_they_are():
+    column = pl.Series("x", [1, 2, None], dtype=pl.Int128)
+    wide, narrow = read_table(pl.DataFrame([column])), read_table({"x": [1, 2, None]})
+    encoder = TableEncoder.fit(narrow, categorical_features=["x"])
+    np.testing.assert_array_equal(encoder.encode(wide).codes, encoder.encode(narrow).codes)

@@ -16,14 +16,10 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.parquet
 from narwhals.exceptions import DuplicateError
 
+from catspace.data.files import read_file
 from catspace.exceptions import InputError, InputTypeError, did_you_mean, shorten
-
-# What an empty cell looks like in the CSV files that people have.
-_CSV_MISSING = ["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "NULL", "null", "None", "<NA>"]
 
 # What Arrow raises where objects are not all of one type that it knows.
 _NOT_ONE_TYPE = (
@@ -225,7 +221,7 @@ def read_table(source: Any) -> Table:
     if isinstance(source, Table):
         return source
     if isinstance(source, (str, Path)):
-        source = _read_file(Path(source))
+        source = read_file(source)
     if type(source).__module__.startswith("scipy.sparse"):
         raise InputTypeError(
             "Sparse data was passed, but dense data is required.",
@@ -327,25 +323,6 @@ def describe(type_: pa.DataType | None) -> str:
     return str(type_)
 
 
-def _read_file(path: Path) -> pa.Table:
-    if not path.exists():
-        raise InputError(f"There is no file {str(path)!r}.")
-    if path.is_dir():
-        raise InputError(f"{str(path)!r} is a folder; a CSV or Parquet file is needed.")
-    try:
-        if path.suffix.lower() in {".parquet", ".pq"}:
-            table = pyarrow.parquet.read_table(path)
-            # A pandas index that was written along is not a feature.
-            index = (table.schema.pandas_metadata or {}).get("index_columns", [])
-            return table.select([name for name in table.column_names if name not in index])
-        convert = pyarrow.csv.ConvertOptions(
-            null_values=_CSV_MISSING, strings_can_be_null=True, quoted_strings_can_be_null=False
-        )
-        return pyarrow.csv.read_csv(path, convert_options=convert)
-    except pa.ArrowInvalid as error:
-        raise InputError(f"{str(path)!r} cannot be read: {error}") from None
-
-
 def _from_narwhals(frame: "nw.DataFrame[Any]") -> Table:
     names = [str(name) for name in frame.columns]
     if len(set(names)) < len(names):  # for instance 1 and '1'
@@ -364,7 +341,10 @@ def _column(name: str, series: "nw.Series[Any]") -> Column:
     try:
         values = series.to_arrow()
     except _NOT_ONE_TYPE:
-        return _mixed_column(name, series.to_numpy())
+        # Not to_numpy: polars has integers of 128 bits, and numpy does not.
+        objects = np.empty(len(series), dtype=object)
+        objects[:] = series.to_list()
+        return _mixed_column(name, objects)
     return _arrow_column(name, values, lambda: series.to_numpy())
 
 
@@ -373,6 +353,10 @@ def _arrow_column(name: str, values: pa.Array, objects: Callable[[], np.ndarray]
         values = values.combine_chunks()
     if isinstance(values, pa.ChunkedArray):  # combine_chunks keeps chunks that would overflow
         values = pa.concat_arrays(values.cast(pa.large_string()).chunks)
+    if pa.types.is_run_end_encoded(values.type):
+        values = pc.run_end_decode(values)
+    if pa.types.is_binary_view(values.type) or pa.types.is_fixed_size_binary(values.type):
+        values = values.cast(pa.large_binary())
     type_ = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     if pa.types.is_nested(type_):
         raise _no_single_value(name, values.drop_null()[:2].to_pylist())
