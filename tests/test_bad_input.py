@@ -53,7 +53,7 @@ def fit(X=X, y=y, weight=None, **parameters):
         (lambda: fit(activation="rellu"), "activation must be one of "),
         (lambda: fit(embedding_activation=3), "embedding_activation must be one of "),
         (lambda: fit(dropout=1), "dropout must be a number at least 0 and below 1; got 1."),
-        (lambda: fit(loss="mse"), 'loss must be one of "squared_error", "absolute_error", "huber"'),
+        (lambda: fit(loss="mse"), 'loss must be one of "auto", "squared_error", "absolute_error"'),
         (lambda: fit(quantile=2), "quantile must be a number above 0 and below 1; got 2."),
         (lambda: fit(target_transform="ln"), 'target_transform must be None, "log", "log1p", "pa'),
         (lambda: fit(n_networks=0), "n_networks must be a positive int; got 0."),

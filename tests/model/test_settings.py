@@ -30,3 +30,9 @@ def test_what_the_user_sets_is_kept():
     assert (made.learning_rate, made.weight_decay) == (0.5, 0)
     assert made.patience is None
     assert recipe(1000, early_stopping=True, n_iter_no_change=4).patience == 4
+
+
+def test_the_loss_follows_the_target_unless_it_is_set():
+    assert recipe(1000).loss == "squared_error"
+    assert recipe(1000, target_transform="log").loss == "huber"
+    assert recipe(1000, target_transform="log", loss="quantile").loss == "quantile"

@@ -139,13 +139,14 @@ def naive_loss(name, output, target, quantile):
     if name == "absolute_error":
         return abs(error)
     if name == "huber":
-        return error**2 / 2 if abs(error) <= 1 else abs(error) - 0.5
+        delta = 0.25
+        return error**2 / 2 if abs(error) <= delta else delta * (abs(error) - delta / 2)
     return quantile * error if error >= 0 else (quantile - 1) * error
 
 
 @pytest.mark.parametrize("name", ["squared_error", "absolute_error", "huber", "quantile"])
 def test_regression_losses_are_the_textbooks(name):
-    output, target = [[0.0], [3.0], [-1.0]], [[0.5], [0.0], [-1.0]]
+    output, target = [[0.0], [3.0], [-1.0], [0.1]], [[0.5], [0.0], [-1.0], [0.0]]
     got = LOSSES[name](torch.tensor(output), torch.tensor(target), 0.9)
     expected = [naive_loss(name, o[0], t[0], 0.9) for o, t in zip(output, target, strict=True)]
     np.testing.assert_allclose(got, expected, rtol=1e-6)

@@ -59,7 +59,11 @@ def make_recipe(
     """Return how the network is trained on so many rows."""
     loss = "log_loss"
     if not is_classification:
-        loss = check_option("loss", parameters["loss"], REGRESSION_LOSSES)
+        is_transformed = parameters["target_transform"] is not None
+        loss = check_option("loss", parameters["loss"], ("auto", *REGRESSION_LOSSES))
+        # The median stays the median when its scale is changed; the mean does not. Huber's loss
+        # comes close to the median and trains as smoothly as the squared error.
+        loss = _auto(loss, "huber" if is_transformed else "squared_error")
     patience = check_int("n_iter_no_change", parameters["n_iter_no_change"])
     epochs = check_int("max_epochs", _auto(parameters["max_epochs"], defaults.max_epochs))
     batch_size = check_int("batch_size", _auto(parameters["batch_size"], defaults.batch_size))

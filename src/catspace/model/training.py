@@ -22,6 +22,8 @@ from catspace.model.network import Architecture, EntityNetwork
 _EVALUATION_ROWS = 8192
 _ROW_MULTIPLE = 32
 _WARM_UP = 0.1  # share of the steps in which the rate rises
+# From here on Huber's loss grows like the absolute error, in standard deviations of the target.
+_HUBER_DELTA = 0.25
 
 
 @dataclass(frozen=True)
@@ -331,7 +333,7 @@ LOSSES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {
     "squared_error": lambda output, target, _: _mean_over_outputs((output - target).square()),
     "absolute_error": lambda output, target, _: _mean_over_outputs((output - target).abs()),
     "huber": lambda output, target, _: _mean_over_outputs(
-        functional.huber_loss(output, target, reduction="none")
+        functional.huber_loss(output, target, reduction="none", delta=_HUBER_DELTA)
     ),
     "quantile": _pinball,
     "log_loss": lambda output, target, _: functional.cross_entropy(
