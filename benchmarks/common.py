@@ -10,17 +10,11 @@ import numpy as np
 import pandas as pd
 
 from catspace import load_rossmann
+from catspace.paper.protocol import PAPER_DIMS, mape, split_rows
+
+__all__ = ["DATA", "PAPER_DIMS", "mape", "print_table", "rossmann_split", "timed", "training_rows"]
 
 DATA = Path(os.environ.get("CATSPACE_DATA", Path(__file__).parents[2] / "shared" / "data"))
-PAPER_DIMS = {
-    "store": 10,
-    "day_of_week": 6,
-    "promo": 1,
-    "year": 2,
-    "month": 6,
-    "day": 10,
-    "state": 6,
-}
 
 
 def rossmann_split(
@@ -28,10 +22,7 @@ def rossmann_split(
 ) -> tuple[pd.DataFrame, pd.DataFrame, np.ndarray, np.ndarray]:
     """Return X, X_test, y, y_test: 90/10 by time or shuffled, then a sample of the 90."""
     data = load_rossmann(DATA, backend="pandas")
-    random = np.random.default_rng(seed)
-    order = np.arange(len(data.y)) if kind == "time" else random.permutation(len(data.y))
-    cut = int(0.9 * len(order))
-    train, test = random.choice(order[:cut], size=rows, replace=False), order[cut:]
+    train, test = split_rows(len(data.y), kind, rows=rows, seed=seed)
     X = data.X
     return X.iloc[train], X.iloc[test], data.y[train], data.y[test]
 
@@ -40,11 +31,6 @@ def training_rows(n: int, *, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows that the time split and the shuffled split do not test on."""
     cut = int(0.9 * n)
     return np.arange(cut), np.random.default_rng(seed).permutation(n)[:cut]
-
-
-def mape(y: np.ndarray, predicted: np.ndarray) -> float:
-    """Return the paper's score: the mean absolute percentage error."""
-    return float(np.mean(np.abs((y - predicted) / y)))
 
 
 def timed(action: Callable[[], Any]) -> tuple[Any, float]:

@@ -409,3 +409,14 @@ def test_an_encoder_that_learns_numbers_after_classes_forgets_the_classes(shops)
     model = EmbeddingEncoder(max_epochs=1, random_state=0).fit(X, y > 2)
     assert model.classes_.tolist() == [False, True]
     assert not hasattr(model.fit(X, y), "classes_")
+
+
+def test_on_epoch_is_told_what_history_keeps(shops):
+    X, y = shops
+    told = []
+    model = EmbeddingRegressor(n_networks=2, max_epochs=3, random_state=0)
+    model.fit(X, y, on_epoch=told.append)
+    assert len(told) == 6
+    assert all(epoch.pop("max_epochs") == 3 for epoch in told)
+    order = sorted(told, key=lambda epoch: (epoch["network"], epoch["epoch"]))
+    assert order == model.history_

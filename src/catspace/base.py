@@ -1,7 +1,7 @@
 """What the three estimators share: fitting, transforming, saving and loading."""
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
@@ -31,7 +31,7 @@ from catspace.model.settings import (
     make_device,
     make_recipe,
 )
-from catspace.model.training import Rows, Trained, predict, train_networks
+from catspace.model.training import Epoch, Rows, Trained, predict, train_networks
 
 
 class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -59,6 +59,7 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         *,
         X_val: Any = None,
         y_val: Any = None,
+        on_epoch: Callable[[Mapping[str, Any]], None] | None = None,
     ) -> Self:
         """Learn vectors and network from a table and a target.
 
@@ -73,6 +74,10 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X_val, y_val : table and array-like, optional
             Rows to judge each epoch by: the best one is kept. With ``early_stopping=True`` they
             take the place of rows held back from ``X``; give rows of the future for a forecast.
+        on_epoch : callable, optional
+            Called after each epoch of each network with what ``history_`` keeps of it, and with
+            ``max_epochs``: for a progress display or a log of your own. The call comes from the
+            thread that trained the epoch.
 
         Returns
         -------
@@ -133,6 +138,12 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         n_networks = check_int("n_networks", self.n_networks)
         seeds = random.randint(np.iinfo(np.int32).max, size=n_networks).tolist()
         with TrainingProgress(n_networks, recipe.epochs, int(self.verbose)) as progress:
+
+            def listener(epoch: Epoch) -> None:
+                progress(epoch)
+                if on_epoch is not None:
+                    on_epoch({**asdict(epoch), "max_epochs": recipe.epochs})
+
             trained = train_networks(
                 architecture,
                 rows,
@@ -141,7 +152,7 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 validation=validation,
                 device=make_device(self.device),
                 n_jobs=effective_n_jobs(self.n_jobs),
-                listener=progress,
+                listener=listener,
             )
         for result in trained:
             result.network.fill_untrained_rows(rows.codes)

@@ -1,0 +1,1 @@
+"""The paper's experiments, on the public API only: protocol, methods, tables."""

@@ -1,0 +1,177 @@
+"""`catspace reproduce`: data in, live tables in the terminal, files out."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from catspace.data.datasets import SalesData, load_rossmann, make_sales
+from catspace.exceptions import InputError, shorten
+from catspace.paper.methods import METHODS
+from catspace.paper.protocol import PAPER_DIMS, ROWS, SPLITS, describe_features
+from catspace.paper.runner import Cell, Record, Reproduction, choose_cells, write_text
+from catspace.paper.tables import caption, comma_separated, markdown, terminal_table
+
+# Generated data: large enough for the embeddings to matter, small enough for a few minutes.
+_GENERATED_STORES, _GENERATED_ROWS, _GENERATED_TRAINING = 150, 30_000, 15_000
+
+EXPERIMENTS = ("tables", "kaggle")
+
+
+def reproduce(
+    experiment: str = "tables",
+    *,
+    data: Path | None,
+    only: Sequence[str] = (),
+    split: str = "both",
+    rows: int | None = None,
+    seed: int = 0,
+    out: Path = Path("out"),
+    console: Console | None = None,
+) -> list[Record]:
+    """Run an experiment and write its results.
+
+    Parameters
+    ----------
+    experiment : {"tables", "kaggle"}
+    data : Path or None
+        Folder with the Rossmann files; None takes generated data.
+    only : sequence of str
+        Methods to run, such as "knn" or "knn:ee"; by default all.
+    split : {"shuffled", "time", "both"}
+    rows : int, optional
+        Training rows.
+    seed : int
+    out : Path
+        Folder for ``results.json``, ``results.csv``, ``results.md`` and the trained networks.
+    console : rich.console.Console, optional
+
+    Returns
+    -------
+    list of dict
+        The records of the cells that were asked for.
+    """
+    console = console or Console()
+    if experiment not in EXPERIMENTS:
+        raise InputError(f"experiment must be one of {shorten(EXPERIMENTS)}; got {experiment!r}.")
+    if split not in (*SPLITS, "both"):
+        raise InputError(f"split must be one of {shorten([*SPLITS, 'both'])}; got {split!r}.")
+    cells = choose_cells(SPLITS if split == "both" else [split], only)
+    sales, name = _load(data, seed)
+    if rows is None:
+        rows = ROWS if name == "rossmann" else _GENERATED_TRAINING
+    reproduction = Reproduction(sales, name, out, rows=rows, seed=seed)
+    _show_features(console, sales)
+    with TableDisplay(console) as display:
+        records = reproduction.run(cells, display)
+    text = markdown(records)
+    write_text(out / "results.md", text)
+    write_text(out / "results.csv", comma_separated(records))
+    console.print(f"Written: {out / 'results.md'}, results.csv and results.json beside it.")
+    return records
+
+
+def _load(data: Path | None, seed: int) -> tuple[SalesData, str]:
+    if data is not None:
+        return load_rossmann(data, backend="pandas"), "rossmann"
+    sales = make_sales(
+        _GENERATED_ROWS, n_stores=_GENERATED_STORES, random_state=seed, backend="pandas"
+    )
+    return sales, "generated"
+
+
+def _show_features(console: Console, sales: SalesData) -> None:
+    table = Table("feature", "type", "values in the data", "EE dimension", title="Features")
+    for name, kind, n_values, dim in describe_features(sales):
+        table.add_row(name, kind, str(n_values), str(dim))
+    table.add_row("", "", "", f"{sum(PAPER_DIMS.values())} in all", style="dim")
+    console.print(table)
+
+
+class TableDisplay:
+    """Shows tables that fill as cells finish, and a bar for the one that runs.
+
+    Where there is no terminal, each cell is a line.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._records: list[Record] = []
+        self._running: Cell | None = None
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._live = Live(console=console, refresh_per_second=4, get_renderable=self._render)
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._running = None
+        for task in self._bar.task_ids:
+            self._bar.remove_task(task)
+        if self._console.is_terminal:
+            self._live.stop()
+        else:
+            self._console.print(self._render())
+
+    def started(self, cell: Cell) -> None:
+        """Show which cell runs."""
+        self._running = cell
+        for task in self._bar.task_ids:
+            self._bar.remove_task(task)
+        self._bar.add_task(_name(cell.split, cell.method, cell.encoding), total=1.0)
+
+    def progressed(self, share: float) -> None:
+        """Move the bar."""
+        self._bar.update(self._bar.task_ids[-1], completed=share)
+
+    def finished(self, record: Record) -> None:
+        """Fill the cell."""
+        self._running = None
+        self._records.append(record)
+        if not self._console.is_terminal:
+            paper = record["paper_mape"]
+            name = _name(record["split"], record["method"], record["encoding"])
+            self._console.print(
+                f"{name}: MAPE {record['mape']:.4f}"
+                + ("" if paper is None else f" (paper {paper:.3f})")
+                + f", fit {record['fit_seconds']:.1f} s, predict {record['predict_seconds']:.1f} s",
+                highlight=False,
+            )
+
+    def _render(self) -> Group:
+        parts: list[object] = []
+        for split in SPLITS:
+            running = self._running
+            mark = None
+            if running is not None and running.split == split:
+                mark = (running.method, running.encoding)
+            found = [record for record in self._records if record["split"] == split]
+            if found or mark:
+                parts.append(terminal_table(found, split, mark))
+        if self._records:
+            parts.append(caption(self._records[0]))
+        if self._running is not None:
+            parts.append(self._bar)
+        return Group(*parts)  # type: ignore[arg-type]
+
+
+def _name(split: str, method: str, encoding: str) -> str:
+    return f"{METHODS[method].label}, {encoding}, {split}"

@@ -1,0 +1,139 @@
+"""The tables of the paper with our numbers beside them: Markdown, CSV, and the terminal."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from catspace.paper.methods import METHODS
+from catspace.paper.protocol import ENCODINGS, SPLITS
+
+Record = dict[str, Any]
+
+_TITLES = {
+    "shuffled": "Shuffled: 10 % of the rows, at random, are for testing",
+    "time": "By time: the latest 10 % of the rows are for testing",
+}
+_CSV_COLUMNS = (
+    "data",
+    "split",
+    "method",
+    "encoding",
+    "mape",
+    "paper_mape",
+    "difference",
+    "rmspe",
+    "fit_seconds",
+    "predict_seconds",
+    "rows",
+    "test_rows",
+    "seed",
+)
+_HEADER = (
+    "method",
+    "MAPE",
+    "paper",
+    "MAPE with EE",
+    "paper",
+    "RMSPE",
+    "RMSPE with EE",
+    "fit s",
+    "fit s with EE",
+)
+
+
+def table_rows(records: Iterable[Record], split: str) -> list[list[str]]:
+    """Return one row of text for each method of a split that has a number."""
+    found = {(r["method"], r["encoding"]): r for r in records if r["split"] == split}
+    rows = []
+    for name, method in METHODS.items():
+        raw, embedded = (found.get((name, encoding)) for encoding in ENCODINGS)
+        if raw is None and embedded is None:
+            continue
+        rows.append(
+            [
+                method.label,
+                _number(raw, "mape", 4),
+                _number(raw, "paper_mape", 3),
+                _number(embedded, "mape", 4),
+                _number(embedded, "paper_mape", 3),
+                _number(raw, "rmspe", 4),
+                _number(embedded, "rmspe", 4),
+                _number(raw, "fit_seconds", 1),
+                _number(embedded, "fit_seconds", 1),
+            ]
+        )
+    return rows
+
+
+def markdown(records: Sequence[Record]) -> str:
+    """Return both tables as Markdown, with a word on the data above each."""
+    parts = []
+    for split in SPLITS:
+        rows = table_rows(records, split)
+        if not rows:
+            continue
+        first = next(record for record in records if record["split"] == split)
+        lines = [
+            f"### {_TITLES[split]}",
+            "",
+            caption(first),
+            "",
+            "| " + " | ".join(_HEADER) + " |",
+            "|" + "---|" * len(_HEADER),
+        ]
+        lines += ["| " + " | ".join(row) + " |" for row in rows]
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def caption(record: Record) -> str:
+    """Return one sentence on the data, the rows and the seed."""
+    origin = {
+        "rossmann": "The real Rossmann data",
+        "generated": "GENERATED data (make_sales), not the paper's: its numbers cannot be compared",
+    }
+    return (
+        f"{origin.get(record['data'], record['data'])}; {record['rows']:,} rows to learn from, "
+        f"{record['test_rows']:,} to test; seed {record['seed']}."
+    )
+
+
+def comma_separated(records: Iterable[Record]) -> str:
+    """Return the records as CSV."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _CSV_COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+def terminal_table(records: Sequence[Record], split: str, running: tuple[str, str] | None) -> Table:
+    """Return one split's table for the terminal, with a mark where a number is being computed."""
+    table = Table(title=_TITLES[split], box=box.SIMPLE_HEAD, title_justify="left")
+    for i, name in enumerate(_HEADER):
+        is_ours = name in ("MAPE", "MAPE with EE")
+        table.add_column(
+            name,
+            justify="left" if i == 0 else "right",
+            style="bold" if is_ours else "dim" if i else "",
+            no_wrap=True,
+        )
+    shown = {row[0]: row for row in table_rows(records, split)}
+    for name, method in METHODS.items():
+        row = shown.get(method.label, [method.label, *[""] * (len(_HEADER) - 1)])
+        if running is not None and running[0] == name:
+            row = list(row)
+            row[1 if running[1] == "raw" else 3] = "…"
+        if method.label in shown or (running is not None and running[0] == name):
+            table.add_row(*row)
+    return table
+
+
+def _number(record: Record | None, name: str, digits: int) -> str:
+    if record is None or record[name] is None:
+        return ""
+    return f"{record[name]:.{digits}f}"
