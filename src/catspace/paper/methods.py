@@ -162,17 +162,29 @@ def _fit_xgboost(task: Task) -> Fitted:
     return Fitted(lambda progress: np.exp(booster.inplace_predict(test)))
 
 
-def _fit_network(task: Task) -> Fitted:
-    parameters = dict(task.parameters)
-    model = EmbeddingRegressor(**parameters, random_state=task.problem.seed)
+def fit_network(
+    X: Any, y: np.ndarray, parameters: Mapping[str, Any], *, seed: int, progress: Progress
+) -> EmbeddingRegressor:
+    """Fit a regressor, telling the share of its epochs that is done."""
+    model = EmbeddingRegressor(**parameters, random_state=seed)
     n_done = 0
 
     def on_epoch(epoch: Mapping[str, Any]) -> None:
         nonlocal n_done
         n_done += 1
-        task.progress(n_done / (epoch["max_epochs"] * parameters["n_networks"]))
+        progress(n_done / (epoch["max_epochs"] * parameters["n_networks"]))
 
-    model.fit(task.features.train, task.problem.y_train, on_epoch=on_epoch)
+    return model.fit(X, y, on_epoch=on_epoch)
+
+
+def _fit_network(task: Task) -> Fitted:
+    model = fit_network(
+        task.features.train,
+        task.problem.y_train,
+        task.parameters,
+        seed=task.problem.seed,
+        progress=task.progress,
+    )
     return Fitted(lambda progress: model.predict(task.features.test), model)
 
 

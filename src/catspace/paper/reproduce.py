@@ -1,6 +1,8 @@
 """`catspace reproduce`: data in, live tables in the terminal, files out."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -12,13 +14,29 @@ from rich.table import Table
 
 from catspace.data.datasets import SalesData, load_rossmann, make_sales
 from catspace.exceptions import InputError, shorten
+from catspace.paper.competition import (
+    CATEGORIES,
+    COMPETITION_SIZES,
+    NUMBERS,
+    compete,
+    load_competition,
+)
 from catspace.paper.methods import METHODS
 from catspace.paper.protocol import PAPER_DIMS, ROWS, SPLITS, describe_features
-from catspace.paper.runner import Cell, Record, Reproduction, choose_cells, write_text
+from catspace.paper.runner import (
+    Cell,
+    Record,
+    Reproduction,
+    choose_cells,
+    prepare_folder,
+    write_text,
+)
 from catspace.paper.tables import caption, comma_separated, markdown, terminal_table
 
 # Generated data: large enough for the embeddings to matter, small enough for a few minutes.
 _GENERATED_STORES, _GENERATED_ROWS, _GENERATED_TRAINING = 150, 30_000, 15_000
+
+_BAR = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
 
 EXPERIMENTS = ("tables", "kaggle")
 
@@ -61,6 +79,8 @@ def reproduce(
         raise InputError(f"experiment must be one of {shorten(EXPERIMENTS)}; got {experiment!r}.")
     if split not in (*SPLITS, "both"):
         raise InputError(f"split must be one of {shorten([*SPLITS, 'both'])}; got {split!r}.")
+    if experiment == "kaggle":
+        return _compete(data, seed, out, console)
     cells = choose_cells(SPLITS if split == "both" else [split], only)
     sales, name = _load(data, seed)
     if rows is None:
@@ -74,6 +94,47 @@ def reproduce(
     write_text(out / "results.csv", comma_separated(records))
     console.print(f"Written: {out / 'results.md'}, results.csv and results.json beside it.")
     return records
+
+
+def _compete(data: Path | None, seed: int, out: Path, console: Console) -> list[Record]:
+    """Forecast the competition's last six weeks with one network and with several."""
+    if data is None:
+        raise InputError(
+            "The competition's experiment needs its files.",
+            hint="name their folder with --data, or in the environment as CATSPACE_DATA.",
+        )
+    prepare_folder(out)
+    with console.status("reading the competition's files …"):
+        competition = load_competition(data)
+    train, test = competition.window(weeks_ago=0)
+    console.print(
+        f"{len(train):,} rows to learn from, {len(test):,} of the last six weeks to be judged by; "
+        f"{len(CATEGORIES)} categories and {len(NUMBERS)} numbers."
+    )
+    records = []
+    for n_networks in COMPETITION_SIZES:
+        name = "one network" if n_networks == 1 else f"average of {n_networks} networks"
+        with _bar(console, name) as progress:
+            record = compete(
+                competition, train, test, n_networks=n_networks, seed=seed, progress=progress
+            )
+        records.append(record)
+        console.print(
+            f"{name}: RMSPE {record['rmspe']:.4f}, MAPE {record['mape']:.4f}, "
+            f"fit {record['fit_seconds']:.0f} s",
+            highlight=False,
+        )
+        write_text(out / "kaggle.json", json.dumps(records, indent=1))
+    console.print(f"Written: {out / 'kaggle.json'}")
+    return records
+
+
+@contextmanager
+def _bar(console: Console, name: str) -> Iterator[Callable[[float], None]]:
+    """Show a bar, and yield what moves it."""
+    with Progress(*_BAR, console=console) as bar:
+        task = bar.add_task(name, total=1.0)
+        yield lambda share: bar.update(task, completed=share)
 
 
 def _load(data: Path | None, seed: int) -> tuple[SalesData, str]:
@@ -103,13 +164,7 @@ class TableDisplay:
         self._console = console
         self._records: list[Record] = []
         self._running: Cell | None = None
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TimeRemainingColumn(),
-            console=console,
-        )
+        self._bar = Progress(*_BAR, console=console)
         self._live = Live(console=console, refresh_per_second=4, get_renderable=self._render)
 
     def __enter__(self) -> Self:

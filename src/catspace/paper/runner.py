@@ -121,7 +121,7 @@ class Reproduction:
         # Fails at once where there are too few rows, before any file is touched.
         for split in SPLITS:
             self._problem(split)
-        _prepare_folder(out)
+        prepare_folder(out)
         self._records = {_key(record): record for record in read_results(out)}
 
     def run(self, cells: Sequence[Cell], listener: Listener) -> list[Record]:
@@ -199,7 +199,7 @@ class Reproduction:
             "difference": None if published is None else score - published,
             "fit_seconds": fit_end - start,
             "predict_seconds": predict_end - fit_end,
-            "versions": _versions(),
+            "versions": versions(),
         }
 
     def _embedded(self, split: str) -> Features:
@@ -248,7 +248,8 @@ def write_text(path: Path, text: str) -> None:
         raise CatspaceError(f"{str(path)!r} cannot be written: {error.strerror}.") from None
 
 
-def _prepare_folder(out: Path) -> None:
+def prepare_folder(out: Path) -> None:
+    """Make a folder, and find out at once whether it can be written to."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         probe = out / ".writable"
@@ -271,7 +272,8 @@ def _plain(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Return the versions of the packages that numbers depend on."""
     found = {}
     for package in _PACKAGES:
         try:
