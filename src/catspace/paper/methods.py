@@ -358,7 +358,7 @@ METHODS = {
             _fit_lightgbm,
             {
                 "raw": {
-                    "objective": "regression_l1",
+                    "objective": "regression",
                     "learning_rate": 0.05,
                     "num_leaves": 255,
                     "max_rounds": 2000,
@@ -371,7 +371,15 @@ METHODS = {
             "CatBoost, native categories",
             {"raw": "frames"},
             _fit_catboost,
-            {"raw": {"loss_function": "MAE", "depth": 8, "iterations": 1000, "patience": 50}},
+            {
+                "raw": {
+                    "loss_function": "RMSE",
+                    "learning_rate": 0.1,
+                    "depth": 10,
+                    "iterations": 1000,
+                    "patience": 50,
+                }
+            },
         ),
         Method(
             "catspace",
