@@ -217,6 +217,18 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             names += [name, f"{name}_missing"] if scaling.has_missing else [name]
         return np.array(names, dtype=object)
 
+    def network_embeddings(self) -> list[Embeddings]:
+        """Return the embeddings of each network; the first are ``embeddings_``.
+
+        Networks that differ only in their seed find different spaces: what they agree on is what
+        the data says (`catspace.analysis.stability`).
+        """
+        check_is_fitted(self)
+        return [
+            Embeddings.of(self._encoder.vocabularies, network.input.vectors(), self._backend)
+            for network in self.networks_
+        ]
+
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a file that `catspace.load` reads.
 

@@ -88,23 +88,44 @@ class Embedding:
         DataFrame of shape (k, 2)
             ``category`` and ``distance``, nearest first.
         """
-        if not isinstance(k, (int, np.integer)) or k < 1:
-            raise InputError(f"k must be an int of at least 1; got {k!r}.")
-        code = self.vocabulary.code(category, self.column)
-        difference = self.vectors - self.table[code]
-        distance = np.sqrt(np.einsum("ij,ij->i", difference, difference))
-        if code >= N_SPECIAL:
-            distance[code - N_SPECIAL] = np.inf  # not a neighbour of itself
-        k = min(k, len(distance) - (code >= N_SPECIAL))
-        closest = np.argpartition(distance, k - 1)[:k] if k else np.empty(0, dtype=int)
-        closest = closest[np.argsort(distance[closest], kind="stable")]
+        closest, distance = self.search(self.vector(category), k=k, without=[category])
         return make_frame(
             {
-                "category": self._category_array().take(pa.array(closest)),
-                "distance": pa.array(distance[closest]),
+                "category": self.category_array().take(pa.array(closest)),
+                "distance": pa.array(distance),
             },
             self.backend,
         )
+
+    def search(
+        self, point: np.ndarray, *, k: int = 5, without: Iterable[Any] = ()
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the categories closest to a point of the space.
+
+        Parameters
+        ----------
+        point : float array of shape (dim,)
+        k : int, default=5
+        without : iterable of object
+            Categories that are no answer, such as the one that was asked about.
+
+        Returns
+        -------
+        positions : int array of shape (k,)
+            Of the categories in ``categories`` and ``vectors``, nearest first.
+        distances : float array of shape (k,)
+        """
+        if not isinstance(k, (int, np.integer)) or k < 1:
+            raise InputError(f"k must be an int of at least 1; got {k!r}.")
+        difference = self.vectors - np.asarray(point, dtype=self.table.dtype)
+        distance = np.sqrt(np.einsum("ij,ij->i", difference, difference))
+        codes = {self.vocabulary.code(category, self.column) - N_SPECIAL for category in without}
+        excluded = sorted(code for code in codes if code >= 0)
+        distance[excluded] = np.inf
+        k = min(k, len(distance) - len(excluded))
+        closest = np.argpartition(distance, k - 1)[:k] if k else np.empty(0, dtype=int)
+        closest = closest[np.argsort(distance[closest], kind="stable")]
+        return closest, distance[closest]
 
     def to_frame(self, *, include_special: bool = False) -> Any:
         """Return categories, counts and vectors as one frame.
@@ -153,7 +174,8 @@ class Embedding:
                 word = re.sub(r"\s+", "_", str(category)) or "_"
                 file.write(f"{word} {' '.join(f'{x:.9g}' for x in vector)}\n")
 
-    def _category_array(self) -> pa.Array:
+    def category_array(self) -> pa.Array:
+        """Return the categories as an Arrow array; as text where they are of several types."""
         categories = self.categories
         try:
             return pa.array(categories)
@@ -161,7 +183,7 @@ class Embedding:
             return pa.array([str(category) for category in categories])
 
     def _columns(self, include_special: bool) -> dict[str, pa.Array]:
-        categories, counts, vectors = self._category_array(), self.counts, self.vectors
+        categories, counts, vectors = self.category_array(), self.counts, self.vectors
         if include_special:
             names = [*SPECIAL_NAMES, *(str(category) for category in self.categories)]
             categories = pa.array(names)

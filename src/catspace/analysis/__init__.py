@@ -1,0 +1,45 @@
+"""What the embedding says: numbers about categories and their space, as labelled frames.
+
+Every function takes a fitted model, its embeddings or a model file, and the name of a column.
+"""
+
+from catspace.analysis.distribution import components, mardia, normality, subspace_correlation
+from catspace.analysis.metric_space import (
+    DistanceMatrix,
+    check_metric,
+    compare_distances,
+    distortion,
+    mds,
+    merge_redundant,
+    model_distance,
+    observed_distance,
+    schoenberg,
+)
+from catspace.analysis.neighbours import analogy, cluster, direction, explain_direction, nearest
+from catspace.analysis.projection import compare_with_map, project, target_along
+from catspace.analysis.stability import stability
+
+__all__ = [
+    "DistanceMatrix",
+    "analogy",
+    "check_metric",
+    "cluster",
+    "compare_distances",
+    "compare_with_map",
+    "components",
+    "direction",
+    "distortion",
+    "explain_direction",
+    "mardia",
+    "mds",
+    "merge_redundant",
+    "model_distance",
+    "nearest",
+    "normality",
+    "observed_distance",
+    "project",
+    "schoenberg",
+    "stability",
+    "subspace_correlation",
+    "target_along",
+]

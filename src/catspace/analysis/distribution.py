@@ -1,0 +1,201 @@
+"""How the categories are distributed in their space, and how the spaces of columns relate."""
+
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from catspace.analysis.source import (
+    category_array,
+    centred_components,
+    frame_of,
+    get_embedding,
+    refuse_equal_vectors,
+)
+from catspace.data.table import read_table
+from catspace.exceptions import InputError, InputTypeError
+
+_BLOCK = 2048
+# D'Agostino's test is an approximation that needs some values to rest on.
+_FEWEST_FOR_K2 = 8
+
+
+def components(source: Any, column: str, *, n_components: int = 4) -> Any:
+    """Return the categories along the principal components of their space.
+
+    Parameters
+    ----------
+    source : fitted estimator, Embeddings, or path to a model file
+    column : str
+    n_components : int, default=4
+
+    Returns
+    -------
+    DataFrame of shape (n_categories, 2 + n_components)
+        ``category``, ``count``, ``component 1``, ``component 2``, ….
+    """
+    embedding = get_embedding(source, column, at_least=2)
+    n_components = min(n_components, *embedding.vectors.shape)
+    positions, _ = centred_components(embedding.vectors, n_components)
+    return frame_of(
+        embedding,
+        {
+            "category": category_array(embedding),
+            "count": embedding.counts,
+            **{f"component {i + 1}": positions[:, i] for i in range(n_components)},
+        },
+    )
+
+
+def normality(source: Any, column: str, *, n_components: int = 4) -> Any:
+    """Test whether the categories are normally distributed along the principal components.
+
+    Parameters
+    ----------
+    source : fitted estimator, Embeddings, or path to a model file
+    column : str
+    n_components : int, default=4
+
+    Returns
+    -------
+    DataFrame of shape (n_components, 7)
+        ``component``, ``variance_share``, ``standard_deviation``, ``skewness``, ``kurtosis``
+        (excess), ``k2`` (D'Agostino's K²) and ``p_value``: small where the distribution is not
+        normal.
+    """
+    embedding = get_embedding(source, column, at_least=_FEWEST_FOR_K2)
+    refuse_equal_vectors(embedding)
+    n_components = min(n_components, *embedding.vectors.shape)
+    positions, shares = centred_components(embedding.vectors, n_components)
+    k2, p_value = stats.normaltest(positions, axis=0)
+    return frame_of(
+        embedding,
+        {
+            "component": [f"component {i + 1}" for i in range(n_components)],
+            "variance_share": shares,
+            "standard_deviation": positions.std(axis=0),
+            "skewness": stats.skew(positions, axis=0),
+            "kurtosis": stats.kurtosis(positions, axis=0),
+            "k2": k2,
+            "p_value": p_value,
+        },
+    )
+
+
+def mardia(source: Any, column: str) -> Any:
+    """Test whether the vectors are jointly normal, by Mardia's skewness and kurtosis.
+
+    Directions in which the vectors do not vary are left out.
+
+    Parameters
+    ----------
+    source : fitted estimator, Embeddings, or path to a model file
+    column : str
+
+    Returns
+    -------
+    DataFrame of shape (2, 6)
+        ``test`` ("skewness", "kurtosis"), ``value`` (Mardia's b1 and b2), ``expected`` (under
+        normality), ``statistic`` (chi-squared, and standard normal), ``degrees`` (of freedom; of
+        the kurtosis none) and ``p_value``.
+    """
+    embedding = get_embedding(source, column, at_least=3)
+    refuse_equal_vectors(embedding)
+    skewness, kurtosis, n_dims = mardia_statistics(embedding.vectors)
+    n = len(embedding)
+    degrees = n_dims * (n_dims + 1) * (n_dims + 2) / 6
+    chi_squared = n * skewness / 6
+    expected = n_dims * (n_dims + 2)
+    z = (kurtosis - expected) / np.sqrt(8 * expected / n)
+    return frame_of(
+        embedding,
+        {
+            "test": ["skewness", "kurtosis"],
+            "value": [skewness, kurtosis],
+            "expected": [0.0, float(expected)],
+            "statistic": [chi_squared, z],
+            "degrees": [degrees, None],
+            "p_value": [
+                float(stats.chi2.sf(chi_squared, degrees)),
+                float(2 * stats.norm.sf(abs(z))),
+            ],
+        },
+    )
+
+
+def mardia_statistics(vectors: np.ndarray) -> tuple[float, float, int]:
+    """Return Mardia's b1 and b2 and the number of dimensions that they rest on.
+
+    b1 is the mean over all pairs of (z_i · z_j)³ and b2 the mean of (z_i · z_i)², for whitened
+    z; one matrix product for each block of rows, where a double loop takes minutes.
+    """
+    centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
+    left, scale, _ = np.linalg.svd(centred, full_matrices=False)
+    used = scale > scale.max() * 1e-6
+    whitened = left[:, used] * np.sqrt(len(vectors))  # covariance (divided by n) is the identity
+    total = 0.0
+    for begin in range(0, len(whitened), _BLOCK):
+        total += float(np.power(whitened[begin : begin + _BLOCK] @ whitened.T, 3).sum())
+    skewness = total / len(whitened) ** 2
+    kurtosis = float(np.square(np.square(whitened).sum(axis=1)).mean())
+    return skewness, kurtosis, int(used.sum())
+
+
+def subspace_correlation(model: Any, X: Any) -> Any:
+    """Return how far the spaces of different columns are correlated over the rows of a table.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X : table
+        As for ``transform``.
+
+    Returns
+    -------
+    DataFrame of shape (number of pairs of columns, 5)
+        ``column_a``, ``column_b``, ``mean`` and ``largest`` absolute correlation between a
+        dimension of one and a dimension of the other, and ``canonical``: the largest correlation
+        of any two directions.
+    """
+    if not hasattr(model, "transform") or not hasattr(model, "embeddings_"):
+        raise InputTypeError(f"A fitted estimator is needed; got {type(model).__name__}.")
+    embeddings = model.embeddings_
+    if len(embeddings) < 2:
+        raise InputError("Correlation between columns needs at least two embedded columns.")
+    table = read_table(X)
+    blocks = {}
+    for column, embedding in embeddings.items():
+        codes = embedding.vocabulary.encode(table.columns[table.names.index(column)])
+        values = embedding.table[codes].astype(float)
+        blocks[column] = values - values.mean(axis=0)
+    names = list(blocks)
+    rows = []
+    for i, a in enumerate(names):
+        for b in names[i + 1 :]:
+            correlation = np.abs(_correlation(blocks[a], blocks[b]))
+            canonical = _canonical(blocks[a], blocks[b])
+            rows.append((a, b, correlation.mean(), correlation.max(), canonical))
+    columns = list(zip(*rows, strict=True))
+    labels = ("column_a", "column_b", "mean", "largest", "canonical")
+    first = next(iter(embeddings.values()))
+    return frame_of(
+        first, {label: list(column) for label, column in zip(labels, columns, strict=True)}
+    )
+
+
+def _correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the correlation of each column of one with each of the other; 0 where constant."""
+    scale = np.outer(np.linalg.norm(a, axis=0), np.linalg.norm(b, axis=0))
+    return np.asarray(np.divide(a.T @ b, scale, out=np.zeros_like(scale), where=scale > 0))
+
+
+def _canonical(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the largest correlation between a direction of one and a direction of the other."""
+    bases = []
+    for block in (a, b):
+        values, directions = np.linalg.eigh(block.T @ block)
+        used = values > values.max(initial=0.0) * 1e-10
+        if not used.any():
+            return 0.0
+        bases.append(block @ directions[:, used] / np.sqrt(values[used]))
+    return float(min(1.0, np.linalg.svd(bases[0].T @ bases[1], compute_uv=False)[0]))

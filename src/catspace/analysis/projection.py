@@ -1,0 +1,261 @@
+"""Categories in the plane, beside a map, and along directions."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from sklearn.manifold import MDS, TSNE, trustworthiness
+
+from catspace.analysis.source import (
+    category_array,
+    centred_components,
+    frame_of,
+    get_embedding,
+    refuse_equal_vectors,
+)
+from catspace.data.table import read_table, read_vector
+from catspace.embeddings import Embedding
+from catspace.exceptions import InputError, did_you_mean, shorten
+
+METHODS = ("pca", "tsne", "mds")
+# Trustworthiness needs all distances; beyond this many categories a sample is judged.
+_TRUST_SAMPLE = 3_000
+_MOST_FOR_MDS = 3_000
+
+
+def project(source: Any, column: str, *, method: str = "pca", random_state: int = 0) -> Any:
+    """Lay the categories of a column out in the plane.
+
+    Parameters
+    ----------
+    source : fitted estimator, Embeddings, or path to a model file
+    column : str
+    method : {"pca", "tsne", "mds"}, default="pca"
+        PCA keeps the large distances, t-SNE the neighbours, MDS all distances as well as it can.
+    random_state : int, default=0
+
+    Returns
+    -------
+    DataFrame of shape (n_categories, 5)
+        ``category``, ``count``, ``x``, ``y`` and ``trustworthiness`` (of the whole picture: 1
+        where all that are neighbours in the plane are neighbours in the space too, about 0.5
+        where it is chance).
+    """
+    embedding = get_embedding(source, column, at_least=4)
+    refuse_equal_vectors(embedding)
+    plane = to_plane(embedding.vectors, method, random_state=random_state)
+    return frame_of(
+        embedding,
+        {
+            "category": category_array(embedding),
+            "count": embedding.counts,
+            "x": plane[:, 0],
+            "y": plane[:, 1],
+            "trustworthiness": np.full(len(plane), _trust(embedding.vectors, plane)),
+        },
+    )
+
+
+def compare_with_map(
+    source: Any,
+    column: str,
+    coordinates: Mapping[Any, Sequence[float]],
+    *,
+    method: str = "pca",
+    n_permutations: int = 10_000,
+    random_state: int = 0,
+) -> Any:
+    """Compare the layout of the categories with a map.
+
+    The layout is moved, turned, mirrored and scaled to lie on the map as well as it can
+    (Procrustes). The test asks how often a map with its names shuffled would be met as well.
+
+    Parameters
+    ----------
+    source : fitted estimator, Embeddings, or path to a model file
+    column : str
+    coordinates : mapping of category to (latitude, longitude)
+        In degrees.
+    method : {"pca", "tsne", "mds"}, default="pca"
+    n_permutations : int, default=10_000
+    random_state : int, default=0
+
+    Returns
+    -------
+    DataFrame of shape (n_categories, 7)
+        ``category``, ``map_x`` and ``map_y`` (kilometres east and north of the middle), ``x`` and
+        ``y`` (the layout, on the map), ``score`` (1 where it is the map, 0 where it has nothing
+        of it) and ``p_value``.
+    """
+    embedding = get_embedding(source, column, at_least=4)
+    refuse_equal_vectors(embedding)
+    categories = embedding.categories
+    missing = [category for category in categories if category not in coordinates]
+    if missing:
+        raise InputError(f"The map has no coordinates of {shorten(missing)}.")
+    on_map = _kilometres(np.array([coordinates[category] for category in categories], dtype=float))
+    plane = to_plane(embedding.vectors, method, random_state=random_state)
+    plane = plane - plane.mean(axis=0)
+
+    left, scale, right = np.linalg.svd(plane.T @ on_map)
+    aligned = plane @ (left @ right) * (scale.sum() / np.square(plane).sum())
+    score = _procrustes_score(plane, on_map[None])[0]
+    random = np.random.default_rng(random_state)
+    orders = random.permuted(np.tile(np.arange(len(on_map)), (n_permutations, 1)), axis=1)
+    shuffled = _procrustes_score(plane, on_map[orders])
+    # The map itself is one of the orders, so that p is never zero.
+    p_value = (1 + int((shuffled >= score).sum())) / (1 + n_permutations)
+    return frame_of(
+        embedding,
+        {
+            "category": category_array(embedding),
+            "map_x": on_map[:, 0],
+            "map_y": on_map[:, 1],
+            "x": aligned[:, 0],
+            "y": aligned[:, 1],
+            "score": np.full(len(on_map), score),
+            "p_value": np.full(len(on_map), p_value),
+        },
+    )
+
+
+def target_along(
+    source: Any, column: str, X: Any, y: Any, *, n_random: int = 2, random_state: int = 0
+) -> Any:
+    """Return the mean target of each category along directions of the space.
+
+    Parameters
+    ----------
+    source : fitted estimator, Embeddings, or path to a model file
+    column : str
+    X : table
+        With the column; other columns do not matter.
+    y : array-like of shape (n_rows,)
+    n_random : int, default=2
+        Random directions, beside the first two principal components.
+    random_state : int, default=0
+
+    Returns
+    -------
+    DataFrame of shape (n_categories * (2 + n_random), 6)
+        ``direction`` ("component 1", …, "random 1", …), ``category``, ``position``, ``target``
+        (its mean over the category's rows), and of each direction ``pearson`` and ``spearman``,
+        the correlation of position and target.
+    """
+    embedding = get_embedding(source, column, at_least=3)
+    refuse_equal_vectors(embedding)
+    means = category_means(embedding, X, y)
+    has_rows = np.flatnonzero(~np.isnan(means))
+    components, _ = centred_components(embedding.vectors, 2)
+    random = np.random.default_rng(random_state)
+    lines = random.normal(size=(embedding.dim, n_random))
+    lines /= np.linalg.norm(lines, axis=0)
+    positions = {f"component {i + 1}": components[:, i] for i in range(2)}
+    positions |= {f"random {i + 1}": embedding.vectors @ lines[:, i] for i in range(n_random)}
+
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("direction", "position", "target", "pearson", "spearman")
+    }
+    for name, position in positions.items():
+        pearson, spearman = correlations(position[has_rows], means[has_rows])
+        columns["direction"] += [name] * len(has_rows)
+        columns["position"] += position[has_rows].tolist()
+        columns["target"] += means[has_rows].tolist()
+        columns["pearson"] += [pearson] * len(has_rows)
+        columns["spearman"] += [spearman] * len(has_rows)
+    rows = np.tile(has_rows, len(positions))
+    return frame_of(embedding, {**columns, "category": category_array(embedding, rows)})
+
+
+def to_plane(vectors: np.ndarray, method: str, *, random_state: int = 0) -> np.ndarray:
+    """Return positions in the plane; shape (n, 2)."""
+    if method == "pca":
+        return centred_components(vectors, 2)[0]
+    if method == "tsne":
+        n = len(vectors)
+        model = TSNE(
+            perplexity=perplexity_for(n),
+            init="pca" if min(vectors.shape) >= 2 else "random",
+            learning_rate="auto",
+            random_state=random_state,
+        )
+        return np.asarray(model.fit_transform(vectors.astype(np.float32)), dtype=float)
+    if method == "mds":
+        if len(vectors) > _MOST_FOR_MDS:
+            raise InputError(
+                f"MDS keeps all distances, and {len(vectors):,} categories have too many.",
+                hint='use method="pca" or method="tsne".',
+            )
+        model = MDS(2, n_init=1, init="classical_mds", random_state=random_state)
+        return np.asarray(model.fit_transform(vectors.astype(float)))
+    raise InputError(f"method must be one of {shorten(METHODS)}; got {method!r}.")
+
+
+def perplexity_for(n: int) -> float:
+    """Return how many neighbours t-SNE looks at: 30, and less where there are few categories.
+
+    Examples
+    --------
+    >>> perplexity_for(12), perplexity_for(12_000)
+    (3.0, 30.0)
+    """
+    return float(max(1.0, min(30.0, n / 4)))
+
+
+def category_means(embedding: Embedding, X: Any, y: Any) -> np.ndarray:
+    """Return the mean target of each category, NaN where the table has none of it."""
+    table, target = read_table(X), np.asarray(read_vector(y, "target"))
+    if embedding.column not in table.names:
+        raise InputError(
+            f"The table has no column {embedding.column!r}."
+            f"{did_you_mean(embedding.column, table.names)}"
+        )
+    if target.dtype.kind not in "biuf" or target.ndim != 1:
+        raise InputError("The target must be one number for each row.")
+    if len(target) != table.n_rows:
+        raise InputError(f"The table has {table.n_rows} rows and the target {len(target)}.")
+    codes = embedding.vocabulary.encode(table.columns[table.names.index(embedding.column)])
+    n_rows = len(embedding.table)
+    counts = np.bincount(codes, minlength=n_rows)
+    sums = np.bincount(codes, weights=target.astype(float), minlength=n_rows)
+    means = np.full(n_rows, np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means[n_rows - len(embedding) :]
+
+
+def correlations(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """Return Pearson's and Spearman's correlation, NaN where one of the two is constant."""
+    if len(a) < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return float("nan"), float("nan")
+    return float(np.corrcoef(a, b)[0, 1]), float(stats.spearmanr(a, b).statistic)
+
+
+def _trust(vectors: np.ndarray, plane: np.ndarray) -> float:
+    n = min(len(vectors), _TRUST_SAMPLE)
+    rows = np.random.default_rng(0).permutation(len(vectors))[:n]
+    n_neighbors = max(1, min(5, (n - 1) // 2))
+    return float(trustworthiness(vectors[rows], plane[rows], n_neighbors=n_neighbors))
+
+
+def _kilometres(degrees: np.ndarray) -> np.ndarray:
+    """Return latitude and longitude as kilometres east and north of the middle."""
+    latitude, longitude = degrees.T
+    north = 111.2 * (latitude - latitude.mean())
+    east = 111.2 * np.cos(np.radians(latitude.mean())) * (longitude - longitude.mean())
+    return np.column_stack([east, north])
+
+
+def _procrustes_score(plane: np.ndarray, maps: np.ndarray) -> np.ndarray:
+    """Return 1 - the Procrustes disparity of a centred layout with each map.
+
+    The sum of the singular values of a 2 x 2 matrix is sqrt(|M|² + 2 |det M|), so that ten
+    thousand shuffled maps need no decomposition each.
+    """
+    products = np.einsum("ni,mnj->mij", plane, maps)
+    size = np.square(products).sum(axis=(1, 2))
+    determinant = np.abs(
+        products[:, 0, 0] * products[:, 1, 1] - products[:, 0, 1] * products[:, 1, 0]
+    )
+    squared_norms = np.square(plane).sum() * np.square(maps).sum(axis=(1, 2))
+    return np.asarray((size + 2 * determinant) / squared_norms)

@@ -1,0 +1,99 @@
+"""How far networks that differ only in their seed agree about a column."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.spatial import procrustes
+
+from catspace.analysis.source import category_array, frame_of, get_network_embeddings
+from catspace.embeddings import Embedding
+from catspace.exceptions import InputError
+
+# All distances between categories are needed, block by block.
+_MOST_CATEGORIES = 50_000
+_BLOCK = 1024
+
+
+def stability(source: Any, column: str, *, k: int = 10) -> Any:
+    """Tell how much the neighbours of each category agree between networks.
+
+    Parameters
+    ----------
+    source : fitted estimator with ``n_networks`` of at least 2, or a list of fitted estimators
+    column : str
+    k : int, default=10
+        Neighbours to compare.
+
+    Returns
+    -------
+    DataFrame of shape (n_categories, 5)
+        ``category``, ``count``, ``overlap`` (the share of a category's k nearest that two
+        networks have in common, averaged over pairs of networks), ``chance`` (what unrelated
+        networks would have in common) and ``procrustes`` (of the whole column: 0 where two spaces
+        are the same but for rotation and scale, 1 where they have nothing in common; averaged
+        over pairs).
+    """
+    networks = get_network_embeddings(source, column)
+    if len(networks) < 2:
+        raise InputError(
+            "Stability compares networks, and there is only one.",
+            hint="fit with n_networks=5, or pass a list of models.",
+        )
+    n = len(networks[0])
+    if n < 3:
+        raise InputError(f"Column {column!r} has {n} categories, and this needs at least 3.")
+    if n > _MOST_CATEGORIES:
+        raise InputError(
+            f"Column {column!r} has {n:,} categories; comparing all of them needs all distances.",
+            hint="ask for single ones with nearest(..., with_agreement=True).",
+        )
+    k = min(k, n - 1)
+    neighbours = [_all_neighbours(network.vectors, k) for network in networks]
+    overlaps = [
+        [len(set(first) & set(second)) / k for first, second in zip(one, other, strict=True)]
+        for one, other in combinations(neighbours, 2)
+    ]
+    disparities = [
+        procrustes(one.vectors.astype(float), other.vectors.astype(float))[2]
+        for one, other in combinations(networks, 2)
+    ]
+    embedding = networks[0]
+    return frame_of(
+        embedding,
+        {
+            "category": category_array(embedding),
+            "count": embedding.counts,
+            "overlap": np.mean(overlaps, axis=0),
+            "chance": np.full(n, k / (n - 1)),
+            "procrustes": np.full(n, np.mean(disparities)),
+        },
+    )
+
+
+def neighbour_agreement(
+    networks: Sequence[Embedding], category: Any, codes: np.ndarray, *, k: int
+) -> np.ndarray:
+    """Return the share of the other networks in which each category is among the k nearest."""
+    if len(networks) < 2:
+        raise InputError(
+            "Agreement compares networks, and there is only one.", hint="fit with n_networks=5."
+        )
+    found = [
+        network.search(network.vector(category), k=k, without=[category])[0]
+        for network in networks[1:]
+    ]
+    return np.asarray(np.mean([np.isin(codes, others) for others in found], axis=0))
+
+
+def _all_neighbours(vectors: np.ndarray, k: int) -> np.ndarray:
+    """Return the k nearest of each vector; int array of shape (n, k)."""
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    found = np.empty((len(vectors), k), dtype=np.int64)
+    for begin in range(0, len(vectors), _BLOCK):
+        block = vectors[begin : begin + _BLOCK]
+        distance = squares - 2 * block @ vectors.T
+        distance[np.arange(len(block)), begin + np.arange(len(block))] = np.inf
+        found[begin : begin + _BLOCK] = np.argpartition(distance, k - 1, axis=1)[:, :k]
+    return found
