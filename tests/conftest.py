@@ -4,6 +4,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from catspace import EmbeddingRegressor, make_sales
+
 
 @pytest.fixture(params=["pandas", "polars", "pyarrow"])
 def make_table(request):
@@ -23,3 +25,14 @@ def shops():
     y = np.array([effect[t] for t in town]) + 0.5 * (weekday >= 6) + 0.3 * (price - 10)
     X = pd.DataFrame({"town": town, "weekday": pd.Categorical(weekday), "price": price})
     return X, y + random.normal(0, 0.1, size=n)
+
+
+@pytest.fixture(scope="session")
+def sales():
+    return make_sales(6_000, n_stores=30, random_state=0, backend="pandas")
+
+
+@pytest.fixture(scope="session")
+def model(sales):
+    settings = {"target_transform": "log", "n_networks": 2, "random_state": 0}
+    return EmbeddingRegressor(**settings).fit(sales.X, sales.y)

@@ -6,7 +6,7 @@ from sklearn.cross_decomposition import CCA
 from catspace.analysis import components, mardia, normality, subspace_correlation
 from catspace.analysis.distribution import mardia_statistics
 from catspace.exceptions import InputError, InputTypeError
-from tests.analysis.conftest import make_embedding
+from tests.analysis.helpers import make_embedding
 
 
 def naive_mardia(vectors):

@@ -16,7 +16,7 @@ from catspace.analysis import (
     schoenberg,
 )
 from catspace.exceptions import InputError, InputTypeError
-from tests.analysis.conftest import make_embedding
+from tests.analysis.helpers import make_embedding
 
 
 def matrix(values, names=None):

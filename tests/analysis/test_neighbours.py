@@ -7,7 +7,7 @@ from sklearn.metrics import silhouette_samples
 from catspace import Embeddings
 from catspace.analysis import analogy, cluster, direction, explain_direction, nearest
 from catspace.exceptions import InputError, InputTypeError, UnknownCategoryError
-from tests.analysis.conftest import make_embedding
+from tests.analysis.helpers import make_embedding
 
 # king - man + woman = queen, on a grid.
 ROYALS = make_embedding(

@@ -9,7 +9,7 @@ from catspace.analysis import compare_with_map, project, target_along
 from catspace.analysis.projection import perplexity_for
 from catspace.data.datasets import STATE_CENTRES
 from catspace.exceptions import InputError
-from tests.analysis.conftest import make_embedding
+from tests.analysis.helpers import make_embedding
 
 
 def noise(n=40, dim=6, seed=0):

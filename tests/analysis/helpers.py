@@ -1,8 +1,6 @@
 import numpy as np
 import pyarrow as pa
-import pytest
 
-from catspace import EmbeddingRegressor, make_sales
 from catspace.data.table import read_table
 from catspace.data.vocabulary import N_SPECIAL, Vocabulary
 from catspace.embeddings import Embedding, Embeddings
@@ -19,14 +17,3 @@ def make_embedding(vectors, categories=None, column="place", counts=None, backen
     order = [categories.index(category) for category in vocabulary.categories]
     table[N_SPECIAL:] = vectors[order]
     return Embeddings({column: Embedding(column, vocabulary, table, backend)})
-
-
-@pytest.fixture(scope="session")
-def sales():
-    return make_sales(6_000, n_stores=30, random_state=0, backend="pandas")
-
-
-@pytest.fixture(scope="session")
-def model(sales):
-    settings = {"target_transform": "log", "n_networks": 2, "random_state": 0}
-    return EmbeddingRegressor(**settings).fit(sales.X, sales.y)
