@@ -45,7 +45,7 @@ def reproduce(
         ),
     ] = None,
     experiment: Annotated[
-        str, typer.Option(help="tables (the paper's), or kaggle (the competition).")
+        str, typer.Option(help="tables, figures (the paper's), or kaggle (the competition).")
     ] = "tables",
     only: Annotated[
         str, typer.Option(help="Methods to run: knn, or knn:ee, separated by commas.")
@@ -55,6 +55,9 @@ def reproduce(
         int | None, typer.Option(help="Training rows; 200,000 by default, as in the paper.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the split and of every method.")] = 0,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="Draw the paper's figures after the tables.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("out"),
 ) -> None:
     """Run the paper's experiments: every method, raw and with entity embeddings.
@@ -65,7 +68,16 @@ def reproduce(
     from catspace.paper.reproduce import reproduce as run
 
     names = [name.strip() for name in only.split(",") if name.strip()]
-    run(experiment, data=data, only=names, split=split, rows=rows, seed=seed, out=out)
+    run(
+        experiment,
+        data=data,
+        only=names,
+        split=split,
+        rows=rows,
+        seed=seed,
+        figures=figures,
+        out=out,
+    )
 
 
 def main() -> NoReturn:

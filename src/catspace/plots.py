@@ -16,6 +16,7 @@ from catspace.exceptions import CatspaceError, InputError, shorten
 try:
     from matplotlib import pyplot as plt
     from matplotlib.axes import Axes
+    from matplotlib.ticker import MaxNLocator, NullFormatter, ScalarFormatter
 except ImportError:  # pragma: no cover - only where the extra is not installed
     raise CatspaceError(
         'plots need matplotlib. Install it with: pip install "catspace[plots]"'
@@ -143,6 +144,7 @@ def plot_target_along(
         raise InputError(f"The frame has no direction {direction!r}; it has {_distinct(names)}.")
     ax = _axes(ax, (5, 4))
     ax.scatter(position[chosen], target[chosen], s=8, color=_BLUE, alpha=0.6, linewidths=0)
+    ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.set_xlabel(direction)
     ax.set_ylabel(target_label)
     ax.set_title(
@@ -303,6 +305,8 @@ def plot_stability(frame: Any, *, ax: Axes | None = None) -> Axes:
     ax.scatter(count, overlap, s=10, color=_BLUE, alpha=0.6, linewidths=0)
     ax.axhline(chance[0], color=_RED, linewidth=1, label="chance")
     ax.set_xscale("log")
+    ax.xaxis.set_major_formatter(ScalarFormatter())
+    ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_ylim(0, 1)
     ax.set_xlabel("rows of the category in training")
     ax.set_ylabel("neighbours that networks have in common")

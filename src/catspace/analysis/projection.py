@@ -98,8 +98,9 @@ def compare_with_map(
     plane = to_plane(embedding.vectors, method, random_state=random_state)
     plane = plane - plane.mean(axis=0)
 
-    left, scale, right = np.linalg.svd(plane.T @ on_map)
-    aligned = plane @ (left @ right) * (scale.sum() / np.square(plane).sum())
+    left, _, right = np.linalg.svd(plane.T @ on_map)
+    # As large as the map: the scale of the least squares would shrink a poor fit to a point.
+    aligned = plane @ (left @ right) * (np.linalg.norm(on_map) / np.linalg.norm(plane))
     score = _procrustes_score(plane, on_map[None])[0]
     random = np.random.default_rng(random_state)
     orders = random.permuted(np.tile(np.arange(len(on_map)), (n_permutations, 1)), axis=1)

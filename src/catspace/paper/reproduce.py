@@ -38,7 +38,7 @@ _GENERATED_STORES, _GENERATED_ROWS, _GENERATED_TRAINING = 150, 30_000, 15_000
 
 _BAR = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
 
-EXPERIMENTS = ("tables", "kaggle")
+EXPERIMENTS = ("tables", "figures", "kaggle")
 
 
 def reproduce(
@@ -50,13 +50,14 @@ def reproduce(
     rows: int | None = None,
     seed: int = 0,
     out: Path = Path("out"),
+    figures: bool = False,
     console: Console | None = None,
 ) -> list[Record]:
     """Run an experiment and write its results.
 
     Parameters
     ----------
-    experiment : {"tables", "kaggle"}
+    experiment : {"tables", "figures", "kaggle"}
     data : Path or None
         Folder with the Rossmann files; None takes generated data.
     only : sequence of str
@@ -67,6 +68,8 @@ def reproduce(
     seed : int
     out : Path
         Folder for ``results.json``, ``results.csv``, ``results.md`` and the trained networks.
+    figures : bool, default=False
+        Whether to draw the figures after the tables.
     console : rich.console.Console, optional
 
     Returns
@@ -85,6 +88,9 @@ def reproduce(
     sales, name = _load(data, seed)
     if rows is None:
         rows = ROWS if name == "rossmann" else _GENERATED_TRAINING
+    if experiment == "figures":
+        _draw(sales, name, seed, out, console)
+        return []
     reproduction = Reproduction(sales, name, out, rows=rows, seed=seed)
     _show_features(console, sales)
     with TableDisplay(console) as display:
@@ -93,7 +99,21 @@ def reproduce(
     write_text(out / "results.md", text)
     write_text(out / "results.csv", comma_separated(records))
     console.print(f"Written: {out / 'results.md'}, results.csv and results.json beside it.")
+    if figures:
+        _draw(sales, name, seed, out, console)
     return records
+
+
+def _draw(sales: SalesData, name: str, seed: int, out: Path, console: Console) -> None:
+    # Only here, since tables need no matplotlib.
+    from catspace.paper.figures import draw_figures, train_for_figures
+
+    prepare_folder(out)
+    with _bar(console, "training for the figures") as progress:
+        subject = train_for_figures(sales, name, out, seed=seed, progress=progress)
+    with _bar(console, "drawing the figures") as progress:
+        paths = draw_figures(subject, out, progress=progress)
+    console.print(f"Written: {len(paths)} figures in {out / 'figures'}, as PNG and SVG.")
 
 
 def _compete(data: Path | None, seed: int, out: Path, console: Console) -> list[Record]:
