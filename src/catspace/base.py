@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from catspace import artifact
+from catspace.binning import make_bins
 from catspace.data.checks import Schema, check_weight
 from catspace.data.encoding import Encoded, TableEncoder
 from catspace.data.table import Table, read_table, read_vector
@@ -41,6 +42,7 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     embedding_dim: Any
     categorical_features: Any
     date_parts: Any
+    discretize: Any
     min_frequency: Any
     handle_unknown: Any
     n_networks: Any
@@ -100,6 +102,9 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             categorical_features=self.categorical_features,
             date_parts=self.date_parts,
             min_frequency=self.min_frequency,
+            bins=make_bins(
+                self.discretize, table, y, is_classification=isinstance(target, ClassTarget)
+            ),
         )
         check_option("handle_unknown", self.handle_unknown, ("mean", "error"))
         random = check_random_state(self.random_state)

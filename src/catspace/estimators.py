@@ -39,6 +39,11 @@ class EmbeddingRegressor(RegressorMixin, EmbeddingEstimator):  # type: ignore[mi
     date_parts : list of str, optional
         Replaces each column of dates by these parts, each a categorical column: "year",
         "quarter", "month", "week", "day", "day_of_week", "hour".
+    discretize : dict, optional
+        Columns of numbers to cut into ordered bins, each with a vector of its own: a number of
+        bins of equal size, "quantile" (20 of them) or "tree" (where a decision tree on that
+        column would cut). ``{"distance": 20}`` helps where the target jumps or turns with a
+        number; elsewhere the number itself knows more.
     min_frequency : int or float, default=1
         Categories with fewer rows (a float: a smaller share of them) have one vector in common.
     handle_unknown : {"mean", "error"}, default="mean"
@@ -126,6 +131,7 @@ class EmbeddingRegressor(RegressorMixin, EmbeddingEstimator):  # type: ignore[mi
         embedding_dim: Any = "auto",
         categorical_features: Any = "from_dtype",
         date_parts: Any = None,
+        discretize: Any = None,
         min_frequency: Any = 1,
         handle_unknown: str = "mean",
         input_encoding: str = "embedding",
@@ -208,6 +214,7 @@ class EmbeddingClassifier(ClassifierMixin, EmbeddingEstimator):  # type: ignore[
         embedding_dim: Any = "auto",
         categorical_features: Any = "from_dtype",
         date_parts: Any = None,
+        discretize: Any = None,
         min_frequency: Any = 1,
         handle_unknown: str = "mean",
         input_encoding: str = "embedding",
@@ -299,6 +306,7 @@ class EmbeddingEncoder(EmbeddingEstimator):
         embedding_dim: Any = "auto",
         categorical_features: Any = "from_dtype",
         date_parts: Any = None,
+        discretize: Any = None,
         min_frequency: Any = 1,
         handle_unknown: str = "mean",
         target_type: str = "auto",

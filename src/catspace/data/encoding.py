@@ -4,12 +4,13 @@ import math
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from catspace.data.bins import Bins, cut
 from catspace.data.table import DATE_PARTS, Column, Table, describe
 from catspace.data.vocabulary import UNSEEN, Vocabulary
 from catspace.exceptions import (
@@ -93,12 +94,15 @@ class TableEncoder:
         What each column of dates was replaced by.
     dates : tuple of str
         The columns of dates that were replaced.
+    bins : mapping of column to Bins
+        The columns of numbers that were cut into categories.
     """
 
     vocabularies: Mapping[str, Vocabulary]
     scalings: Mapping[str, Scaling]
     date_parts: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
+    bins: Mapping[str, Bins] = field(default_factory=dict)
 
     @classmethod
     def fit(
@@ -108,11 +112,14 @@ class TableEncoder:
         categorical_features: Any = "from_dtype",
         min_frequency: float = 1,
         date_parts: Iterable[str] | None = None,
+        bins: Mapping[str, Bins] | None = None,
     ) -> "TableEncoder":
         """Decide what each column is, and learn its vocabulary or its scale."""
         threshold = _count_threshold(min_frequency, table.n_rows)
         parts = _check_date_parts(date_parts)
         named = _named_columns(categorical_features, table)
+        bins = bins or {}
+        table = cut(table, bins)
         dates = tuple(c.name for c in table.columns if parts and c.is_date and c.name not in named)
         table = _expand_dates(table, dates, parts)
         vocabularies, scalings = {}, {}
@@ -130,7 +137,7 @@ class TableEncoder:
                 if not named:
                     _hint_at_id(column, values)
                 scalings[column.name] = Scaling.fit(values)
-        return cls(vocabularies, scalings, parts, dates)
+        return cls(vocabularies, scalings, parts, dates, bins)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the encoder as a JSON document and arrays by name."""
@@ -139,6 +146,7 @@ class TableEncoder:
             "scalings": {name: asdict(scaling) for name, scaling in self.scalings.items()},
             "date_parts": list(self.date_parts),
             "dates": list(self.dates),
+            "bins": {name: list(bins.edges) for name, bins in self.bins.items()},
         }
         arrays = {
             f"vocabulary.{i}.{name}": array
@@ -161,7 +169,9 @@ class TableEncoder:
                 }
             )
         scalings = {name: Scaling(**values) for name, values in document["scalings"].items()}
-        return cls(vocabularies, scalings, tuple(document["date_parts"]), tuple(document["dates"]))
+        bins = {name: Bins(tuple(edges)) for name, edges in document.get("bins", {}).items()}
+        dates = tuple(document["dates"])
+        return cls(vocabularies, scalings, tuple(document["date_parts"]), dates, bins)
 
     @property
     def number_names(self) -> list[str]:
@@ -178,7 +188,7 @@ class TableEncoder:
 
         With ``handle_unknown="error"`` a category that fit has not met raises.
         """
-        table = _expand_dates(table, self.dates, self.date_parts)
+        table = cut(_expand_dates(table, self.dates, self.date_parts), self.bins)
         columns = {column.name: column for column in table.columns}
         codes = np.empty((len(self.vocabularies), table.n_rows), dtype=np.int32)
         for i, (name, vocabulary) in enumerate(self.vocabularies.items()):
