@@ -4,7 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test test-all lint bench format clean
+# Where the Rossmann files are, for the real experiments.
+CATSPACE_DATA ?= ../shared/data
+
+.PHONY: run test test-all lint bench reproduce format clean
 
 run: $(VENV)/.installed
 	$(BIN)/python examples/quickstart.py --out out
@@ -30,6 +33,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/python $(PIP_INSTALL) torch
 	$(BIN)/python $(PIP_INSTALL) --editable ".[dev]"
 	touch $@
+
+# Both tables of the paper on its own data, about two hours; a run that was interrupted goes on.
+reproduce: $(VENV)/.installed
+	$(BIN)/catspace reproduce --data $(CATSPACE_DATA) --out docs/reproduction
 
 # Keras and the real tables live in an environment of their own.
 BENCH := .bench-venv
