@@ -45,7 +45,8 @@ def reproduce(
         ),
     ] = None,
     experiment: Annotated[
-        str, typer.Option(help="tables, figures (the paper's), or kaggle (the competition).")
+        str,
+        typer.Option(help="tables, figures, kaggle (the competition), activations or dimensions."),
     ] = "tables",
     only: Annotated[
         str, typer.Option(help="Methods to run: knn, or knn:ee, separated by commas.")

@@ -22,7 +22,14 @@ from catspace.paper.competition import (
     load_competition,
 )
 from catspace.paper.methods import METHODS
-from catspace.paper.protocol import PAPER_DIMS, ROWS, SPLITS, describe_features
+from catspace.paper.protocol import (
+    PAPER_DIMS,
+    ROWS,
+    SPLITS,
+    Problem,
+    describe_features,
+    make_problem,
+)
 from catspace.paper.runner import (
     Cell,
     Record,
@@ -31,14 +38,21 @@ from catspace.paper.runner import (
     prepare_folder,
     write_text,
 )
-from catspace.paper.tables import caption, comma_separated, markdown, terminal_table
+from catspace.paper.studies import STUDIES, run_study
+from catspace.paper.tables import (
+    caption,
+    comma_separated,
+    markdown,
+    study_table,
+    terminal_table,
+)
 
 # Generated data: large enough for the embeddings to matter, small enough for a few minutes.
 _GENERATED_STORES, _GENERATED_ROWS, _GENERATED_TRAINING = 150, 30_000, 15_000
 
 _BAR = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
 
-EXPERIMENTS = ("tables", "figures", "kaggle")
+EXPERIMENTS = ("tables", "figures", "kaggle", *STUDIES)
 
 
 def reproduce(
@@ -57,7 +71,7 @@ def reproduce(
 
     Parameters
     ----------
-    experiment : {"tables", "figures", "kaggle"}
+    experiment : {"tables", "figures", "kaggle", "activations", "dimensions"}
     data : Path or None
         Folder with the Rossmann files; None takes generated data.
     only : sequence of str
@@ -91,6 +105,12 @@ def reproduce(
     if experiment == "figures":
         _draw(sales, name, seed, out, console)
         return []
+    if experiment in STUDIES:
+        problems = [
+            make_problem(sales, name, kind, rows=rows, seed=seed)
+            for kind in (SPLITS if split == "both" else [split])
+        ]
+        return _study(experiment, problems, out, console)
     reproduction = Reproduction(sales, name, out, rows=rows, seed=seed)
     _show_features(console, sales)
     with TableDisplay(console) as display:
@@ -114,6 +134,24 @@ def _draw(sales: SalesData, name: str, seed: int, out: Path, console: Console) -
     with _bar(console, "drawing the figures") as progress:
         paths = draw_figures(subject, out, progress=progress)
     console.print(f"Written: {len(paths)} figures in {out / 'figures'}, as PNG and SVG.")
+
+
+def _study(
+    experiment: str, problems: Sequence[Problem], out: Path, console: Console
+) -> list[Record]:
+    """Compare variants on validation rows, and write what was found."""
+    prepare_folder(out)
+    records: list[Record] = []
+    for problem in problems:
+        with _bar(console, f"{experiment}, {problem.split}") as progress:
+            for record in run_study(experiment, problem, progress=progress):
+                records.append(record)
+                write_text(out / f"{experiment}.json", json.dumps(records, indent=1))
+    text = study_table(records)
+    write_text(out / f"{experiment}.md", text)
+    console.print(text, markup=False, highlight=False)
+    console.print(f"Written: {out / f'{experiment}.md'}, and {experiment}.json beside it.")
+    return records
 
 
 def _compete(data: Path | None, seed: int, out: Path, console: Console) -> list[Record]:

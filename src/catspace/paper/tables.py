@@ -102,6 +102,29 @@ def caption(record: Record) -> str:
     )
 
 
+def study_table(records: Sequence[Record]) -> str:
+    """Return the variants of a study as a Markdown table, a column for each split."""
+    splits = list(dict.fromkeys(record["split"] for record in records))
+    scores = {(r["variant"], r["split"]): r for r in records}
+    lines = [
+        "| variant | " + " | ".join(f"validation MAPE, {split}" for split in splits) + " | fit s |",
+        "|" + "---|" * (len(splits) + 2),
+    ]
+    for variant in dict.fromkeys(record["variant"] for record in records):
+        found = [scores[variant, split] for split in splits if (variant, split) in scores]
+        cells = [f"{record['mape']:.4f}" for record in found]
+        seconds = sum(record["fit_seconds"] for record in found) / len(found)
+        lines.append(f"| {variant} | {' | '.join(cells)} | {seconds:.0f} |")
+    first = records[0]
+    origin = "real Rossmann" if first["data"] == "rossmann" else "GENERATED (make_sales)"
+    lines += [
+        "",
+        f"Data: {origin}; {first['rows']:,} rows to learn from, {first['judged_by']:,} training "
+        f"rows held back to judge by; seed {first['seed']}; two networks averaged.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def comma_separated(records: Iterable[Record]) -> str:
     """Return the records as CSV."""
     text = io.StringIO()
