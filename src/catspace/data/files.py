@@ -5,10 +5,12 @@ Windows wrote it, and a column whose values turn out to be of a wider type furth
 top of the file is read again as that type.
 """
 
+import codecs
 import csv
+import glob
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +20,10 @@ import pyarrow.parquet
 from catspace.exceptions import CatspaceWarning, InputError
 
 # What an empty cell looks like in the CSV files that people have.
-_MISSING = ["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "NULL", "null", "None", "<NA>"]
+MISSING_CELLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "NULL", "null", "None", "<NA>"]
+_PARQUET = {".parquet", ".pq"}
+_ENDINGS = {".csv", ".tsv", ".txt", *_PARQUET}
+_BLOCK_BYTES = 1 << 23
 _SEPARATORS = ",;\t|"
 _SNIFFED_BYTES, _SNIFFED_LINES = 1 << 16, 20
 
@@ -41,11 +46,80 @@ def read_file(path: str | Path) -> pa.Table:
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder; a CSV or Parquet file is needed.")
     try:
-        if path.suffix.lower() in {".parquet", ".pq"}:
+        if path.suffix.lower() in _PARQUET:
             return _read_parquet(path)
         return _read_csv(path)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         raise InputError(f"{str(path)!r} cannot be read: {error}") from None
+
+
+def find_files(source: str | Path) -> list[Path]:
+    """Return the files that a path, a pattern with ``*`` or a folder stands for, sorted."""
+    path = Path(source).expanduser()
+    if path.is_dir():
+        found = [file for file in path.iterdir() if file.suffix.lower() in _ENDINGS]
+        if not found:
+            raise InputError(f"The folder {str(path)!r} holds no CSV or Parquet file.")
+    elif path.exists():
+        return [path]
+    else:
+        # Path.glob takes patterns below a folder only, and users write whole paths.
+        found = [Path(name) for name in glob.glob(str(path), recursive=True)]  # noqa: PTH207
+        if not found:
+            raise InputError(f"There is no file {str(path)!r}.")
+    return sorted(found)
+
+
+def stream_file(path: Path, *, rows: int = 100_000) -> Iterator[pa.Table]:
+    """Yield a file in blocks, so that it need not fit in memory.
+
+    The cells of a CSV file come as the text that they are (`catspace.data.text` reads them);
+    Parquet files have types of their own.
+    """
+    try:
+        if path.suffix.lower() in _PARQUET:
+            with pyarrow.parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches(rows):
+                    yield pa.Table.from_batches([batch])
+        else:
+            yield from _stream_csv(path)
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        raise InputError(f"{str(path)!r} cannot be read: {error}") from None
+
+
+def _stream_csv(path: Path) -> Iterator[pa.Table]:
+    encoding, separator = _find_dialect(path)
+    with path.open(encoding=encoding, newline="") as file:
+        names = next(csv.reader(file, delimiter=separator), [])
+    names = [name.removeprefix("\ufeff") for name in names]
+    reader = pyarrow.csv.open_csv(
+        path,
+        read_options=pyarrow.csv.ReadOptions(encoding=encoding, block_size=_BLOCK_BYTES),
+        parse_options=pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+        ),
+    )
+    for batch in reader:
+        yield pa.Table.from_batches([batch])
+
+
+def _find_dialect(path: Path) -> tuple[str, str]:
+    """Return encoding and separator of a CSV file, judged by all of its bytes and its top."""
+    encoding = "utf-8"
+    with path.open("rb") as file:
+        top = file.read(_SNIFFED_BYTES)
+    if top.startswith((b"\xff\xfe", b"\xfe\xff")):
+        encoding = "utf-16"
+    else:
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            with path.open("rb") as file:
+                while block := file.read(_BLOCK_BYTES):
+                    decoder.decode(block)
+        except UnicodeDecodeError:
+            encoding = "cp1252"
+    return encoding, find_separator(top.decode(encoding, errors="replace"))
 
 
 def _read_parquet(path: Path) -> pa.Table:
@@ -87,7 +161,7 @@ def _parse_csv(path: Path, separator: str, encoding: str) -> pa.Table:
     types: dict[str, pa.DataType] = {}
     while True:
         convert = pyarrow.csv.ConvertOptions(
-            null_values=_MISSING,
+            null_values=MISSING_CELLS,
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
             column_types=types,
