@@ -222,6 +222,19 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             names += [name, f"{name}_missing"] if scaling.has_missing else [name]
         return np.array(names, dtype=object)
 
+    def column_kinds(self) -> dict[str, set[str]]:
+        """Return what each column held in fit: "number", "text", "time" and so on.
+
+        A column of several kinds of Python objects has several.
+        """
+        check_is_fitted(self)
+        encoder = self._encoder
+        kinds: dict[str, set[str]] = {name: {"number"} for name in self._schema.names}
+        for name, vocabulary in encoder.vocabularies.items():
+            if name in kinds and name not in encoder.bins:
+                kinds[name] = set(vocabulary.values)
+        return kinds | {name: {"time"} for name in encoder.dates}
+
     def network_embeddings(self) -> list[Embeddings]:
         """Return the embeddings of each network; the first are ``embeddings_``.
 
@@ -347,7 +360,8 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._encoder.encode(table, handle_unknown=self.handle_unknown)
 
     def _conform(self, schema: Schema, X: Any) -> Table:
-        is_file = isinstance(X, (str, Path))
+        # A Table is one that was read from a file, block by block.
+        is_file = isinstance(X, (str, Path, Table))
         return schema.conform(read_table(X), type(self).__name__, is_file=is_file)
 
     def _read_validation(self, schema: Schema, X_val: Any, y_val: Any) -> tuple[Table, np.ndarray]:

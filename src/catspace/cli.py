@@ -3,7 +3,9 @@
 What a command needs is imported when the command runs: `catspace --help` loads none of it.
 """
 
+import json
 import sys
+import time
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -11,6 +13,8 @@ try:
     import typer
 except ImportError:  # pragma: no cover - only where the extra is not installed
     sys.exit('The command line needs typer. Install it with: pip install "catspace[cli]"')
+
+from rich.console import Console
 
 from catspace.exceptions import CatspaceError
 
@@ -33,6 +37,145 @@ def _options(
 
 class _State:
     debug = False
+
+
+Source = Annotated[
+    str, typer.Argument(help="A CSV or Parquet file, a pattern, a folder, or - for standard input.")
+]
+Model = Annotated[Path, typer.Argument(help="A model file that catspace fit has written.")]
+Out = Annotated[
+    str, typer.Option("--out", "-o", help="A CSV or Parquet file, or - for standard output.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for a script.")]
+
+
+@app.command(epilog="Example: catspace fit sales.csv --target Sales --log -o sales.catspace")
+def fit(
+    source: Source,
+    target: Annotated[str, typer.Option(help="The column to predict.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to save the model.")],
+    categorical: Annotated[
+        str, typer.Option(help="Columns of integers that are categories, separated by commas.")
+    ] = "",
+    drop: Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")] = "",
+    task: Annotated[
+        str | None, typer.Option(help="regression or classification; by default, the target says.")
+    ] = None,
+    log: Annotated[bool, typer.Option("--log", help="Learn the logarithm of the target.")] = False,
+    networks: Annotated[int, typer.Option(help="Networks to train and average.")] = 1,
+    validation: Annotated[
+        float, typer.Option(help="Share of the rows to hold back for the scores; 0 for none.")
+    ] = 0.1,
+    seed: Annotated[int, typer.Option(help="Of everything that is random.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Learn from a table: vectors for its categories, and a model that predicts."""
+    from catspace.jobs.fit import fit_files, score_grid
+
+    console = Console(stderr=as_json)
+    fitting = fit_files(
+        source,
+        target,
+        categorical=_names(categorical),
+        drop=_names(drop),
+        task=task,
+        log=log,
+        n_networks=networks,
+        validation=validation,
+        seed=seed,
+        console=console,
+    )
+    fitting.model.save(out)
+    if as_json:
+        print(json.dumps({"model": str(out), "scores": fitting.scores, "rows": fitting.n_train}))
+        return
+    if fitting.scores:
+        console.print(score_grid(fitting))
+    console.print(
+        f"Trained on {fitting.n_train:,} rows in {fitting.seconds:.1f} s. The model is in "
+        f"[bold]{out}[/bold]."
+    )
+
+
+@app.command(epilog="Example: catspace predict sales.catspace new.csv -o predicted.csv")
+def predict(
+    model: Model,
+    source: Source,
+    out: Out = "-",
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Add the probability of each class.")
+    ] = False,
+) -> None:
+    """Predict for a file of any size; its columns and its order stay as they are."""
+    _score(model, source, out, what="predict", probabilities=proba)
+
+
+@app.command(epilog="Example: catspace transform sales.catspace new.parquet -o vectors.parquet")
+def transform(model: Model, source: Source, out: Out = "-") -> None:
+    """Add the learned vectors to a file of any size."""
+    _score(model, source, out, what="transform")
+
+
+@app.command(epilog="Example: catspace neighbors sales.catspace store 12 -k 10")
+def neighbors(
+    model: Model,
+    column: Annotated[str, typer.Argument(help="A categorical column.")],
+    category: Annotated[str, typer.Argument(help="One of its values.")],
+    k: Annotated[int, typer.Option("-k", help="How many.")] = 5,
+    as_json: AsJson = False,
+) -> None:
+    """Show the categories that are closest to one category."""
+    from catspace.jobs.show import find_neighbours, neighbour_grid
+
+    found = find_neighbours(model, column, category, k)
+    if as_json:
+        print(json.dumps(found, ensure_ascii=False, default=str))
+    else:
+        Console().print(neighbour_grid(found, column, category))
+
+
+@app.command(epilog="Example: catspace embeddings sales.catspace --column store -o store.csv")
+def embeddings(
+    model: Model,
+    column: Annotated[str, typer.Option(help="A categorical column.")],
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out", "-o", help="A .csv, .parquet or .w2v file, a folder for TensorBoard, or -."
+        ),
+    ] = "-",
+) -> None:
+    """Write the vectors of a column."""
+    from catspace.jobs.show import write_embedding
+
+    write_embedding(model, column, out)
+
+
+@app.command(epilog="Example: catspace info sales.catspace")
+def info(model: Model, as_json: AsJson = False) -> None:
+    """Tell what is in a model file."""
+    from catspace.jobs.show import describe_model, info_grid
+
+    found = describe_model(model)
+    if as_json:
+        print(json.dumps(found, ensure_ascii=False))
+    else:
+        Console().print(info_grid(found))
+
+
+def _score(model: Path, source: str, out: str, *, what: str, probabilities: bool = False) -> None:
+    from catspace.estimators import load
+    from catspace.jobs.score import score_files
+
+    start = time.perf_counter()
+    n_rows = score_files(load(model), source, out, what=what, probabilities=probabilities)
+    seconds = time.perf_counter() - start
+    if out != "-":
+        Console(stderr=True).print(f"{n_rows:,} rows in {seconds:.1f} s: {out}")
+
+
+def _names(listed: str) -> list[str]:
+    return [name.strip() for name in listed.split(",") if name.strip()]
 
 
 @app.command(epilog="Example: catspace reproduce --data ~/kaggle --only knn,xgboost:ee")
@@ -68,11 +211,10 @@ def reproduce(
     """
     from catspace.paper.reproduce import reproduce as run
 
-    names = [name.strip() for name in only.split(",") if name.strip()]
     run(
         experiment,
         data=data,
-        only=names,
+        only=_names(only),
         split=split,
         rows=rows,
         seed=seed,

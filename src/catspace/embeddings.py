@@ -143,9 +143,13 @@ class Embedding:
         """
         return make_frame(self._columns(include_special), self.backend)
 
+    def to_arrow(self) -> pa.Table:
+        """Return ``to_frame()`` as an Arrow table, whatever the model was fitted on."""
+        return pa.table(self._columns(include_special=False))
+
     def to_parquet(self, path: str | Path) -> None:
         """Write ``to_frame()`` to a Parquet file."""
-        pyarrow.parquet.write_table(pa.table(self._columns(include_special=False)), path)
+        pyarrow.parquet.write_table(self.to_arrow(), path)
 
     def to_tensorboard(self, directory: str | Path) -> None:
         """Write ``vectors.tsv`` and ``metadata.tsv`` for TensorBoard's embedding projector."""

@@ -1,0 +1,280 @@
+"""A newcomer's way through the commands, on files as they have them."""
+
+import io
+import json
+import os
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import catspace
+from catspace.cli import app
+from catspace.exceptions import CatspaceError
+from catspace.jobs.sinks import TableSink, without_formulas
+
+runner = CliRunner()
+
+
+def run(*arguments, code=0, **keywords):
+    """Run a command in this process; errors of catspace come through as they are."""
+    done = runner.invoke(app, [str(a) for a in arguments], **keywords)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == code, done.output
+    return done
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Write a CSV of sales with a few holes, and fit a model to it."""
+    folder = tmp_path_factory.mktemp("files")
+    sales = catspace.make_sales(3_000, n_stores=20, backend="pandas")
+    frame = sales.X.astype({"store": int}).assign(Sales=sales.y, Customers=1)
+    frame.loc[5, "state"] = None
+    frame.to_csv(folder / "sales.csv", index=False)
+    done = run(
+        "fit", folder / "sales.csv", "--target", "Sales", "--categorical",
+        "store,day_of_week,promo,year,month,day", "--drop", "Customers", "--log",
+        "-o", folder / "sales.catspace",
+    )  # fmt: skip
+    return folder, done.output
+
+
+def test_fit_tells_how_columns_are_understood_and_how_well_it_does(files):
+    folder, output = files
+    store = next(line for line in output.splitlines() if "store" in line)
+    assert [cell.strip() for cell in store.split("│")[1:-1]] == [
+        "store", "integers", "category", "20", "0", "10",
+    ]  # fmt: skip
+    for word in ("gradient boosting", "mean", "R²", "MAPE", "sales.catspace"):
+        assert word in output
+    assert (folder / "sales.catspace").exists()
+
+
+def test_fit_for_a_script_prints_json_alone(files):
+    folder, _ = files
+    done = run(
+        "fit", folder / "sales.csv", "--target", "Sales", "--json",
+        "-o", folder / "other.catspace",
+    )  # fmt: skip
+    scores = json.loads(done.stdout)["scores"]
+    assert set(scores) == {"catspace", "gradient boosting", "mean"}
+
+
+def test_predictions_are_those_of_the_model_and_the_file_stays_as_it_is(files):
+    folder, _ = files
+    out = folder / "predicted.csv"
+    run("predict", folder / "sales.catspace", folder / "sales.csv", "-o", out)
+    before, after = (pd.read_csv(path, dtype=str) for path in (folder / "sales.csv", out))
+    pd.testing.assert_frame_equal(after.drop(columns="prediction"), before)
+    model = catspace.load(folder / "sales.catspace")
+    expected = model.predict(folder / "sales.csv")
+    np.testing.assert_allclose(after["prediction"].astype(float), expected, rtol=1e-12)
+
+
+def test_a_parquet_file_gives_the_same_predictions(files):
+    folder, _ = files
+    pl.read_csv(folder / "sales.csv").write_parquet(folder / "sales.parquet")
+    out = folder / "predicted.parquet"
+    run("predict", folder / "sales.catspace", folder / "sales.parquet", "-o", out)
+    model = catspace.load(folder / "sales.catspace")
+    np.testing.assert_array_equal(
+        pd.read_parquet(out)["prediction"], model.predict(folder / "sales.csv")
+    )
+
+
+def test_unseen_and_missing_categories_are_predicted_too(files):
+    folder, _ = files
+    text = (folder / "sales.csv").read_text().splitlines()
+    odd = text[1].split(",")
+    odd[0], odd[-3] = "four", ""
+    (folder / "odd.csv").write_text("\n".join([text[0], ",".join(odd)]) + "\n")
+    out = folder / "odd-predicted.csv"
+    with pytest.warns(catspace.exceptions.CatspaceWarning, match="held numbers in fit"):
+        run("predict", folder / "sales.catspace", folder / "odd.csv", "-o", out)
+    assert pd.read_csv(out)["prediction"][0] > 0
+
+
+def test_transform_adds_a_column_for_each_dimension(files):
+    folder, _ = files
+    out = folder / "vectors.parquet"
+    run("transform", folder / "sales.catspace", folder / "sales.csv", "-o", out)
+    model = catspace.load(folder / "sales.catspace")
+    names = model.get_feature_names_out().tolist()
+    vectors = pd.read_parquet(out)[names].to_numpy()
+    np.testing.assert_array_equal(vectors, model.transform(folder / "sales.csv"))
+
+
+def test_a_pattern_stands_for_many_files(files):
+    folder, _ = files
+    frame = pd.read_csv(folder / "sales.csv")
+    (folder / "parts").mkdir()
+    for i in range(3):
+        frame.iloc[i * 1000 : (i + 1) * 1000].to_csv(folder / "parts" / f"{i}.csv", index=False)
+    out = folder / "all.csv"
+    run("predict", folder / "sales.catspace", folder / "parts" / "*.csv", "-o", out)
+    model = catspace.load(folder / "sales.catspace")
+    found = pd.read_csv(out)["prediction"]
+    np.testing.assert_allclose(found, model.predict(folder / "sales.csv"), rtol=1e-12)
+
+
+def test_standard_input_and_output_are_a_dash(files, monkeypatch, capfdbinary):
+    folder, _ = files
+    top = "\n".join((folder / "sales.csv").read_text().splitlines()[:4]) + "\n"
+
+    class Pipe:
+        buffer = io.BytesIO(top.encode())
+
+    monkeypatch.setattr(sys, "stdin", Pipe)
+    from catspace.jobs.score import score_files
+
+    score_files(catspace.load(folder / "sales.catspace"), "-", str(folder / "piped.csv"))
+    assert len(pd.read_csv(folder / "piped.csv")) == 3
+
+
+def test_neighbours_are_those_of_the_embedding(files):
+    folder, _ = files
+    done = run("neighbors", folder / "sales.catspace", "store", "12", "-k", "3", "--json")
+    found = json.loads(done.stdout)
+    expected = catspace.load(folder / "sales.catspace").embeddings_["store"].nearest(12, k=3)
+    assert [record["category"] for record in found] == list(expected["category"].to_pylist())
+    assert "Closest to 12" in run("neighbors", folder / "sales.catspace", "store", "12").output
+
+
+@pytest.mark.parametrize("name", ["store.csv", "store.parquet", "store.w2v", "projector/"])
+def test_vectors_are_written_in_every_format(files, name):
+    folder, _ = files
+    out = f"{folder}/{name}"
+    run("embeddings", folder / "sales.catspace", "--column", "store", "-o", out)
+    embedding = catspace.load(folder / "sales.catspace").embeddings_["store"]
+    if name.endswith(".csv"):
+        written = pd.read_csv(out)["store_0"].to_numpy()
+    elif name.endswith(".parquet"):
+        written = pd.read_parquet(out)["store_0"].to_numpy()
+    elif name.endswith(".w2v"):
+        written = np.loadtxt(out, skiprows=1)[:, 1]
+    else:
+        written = np.loadtxt(f"{out}/vectors.tsv")[:, 0]
+    np.testing.assert_allclose(written, embedding.vectors[:, 0], rtol=1e-6)
+
+
+def test_info_tells_what_is_in_the_file(files):
+    folder, _ = files
+    found = json.loads(run("info", folder / "sales.catspace", "--json").stdout)
+    assert found["estimator"] == "EmbeddingRegressor"
+    assert found["columns"][0] == {
+        "column": "store", "categories": 20, "dimension": 10, "rows": 2700,
+    }  # fmt: skip
+    assert "EmbeddingRegressor, 1 network" in run("info", folder / "sales.catspace").output
+
+
+def test_classes_are_predicted_with_their_probabilities(tmp_path):
+    frame = pd.DataFrame({"town": ["a", "b"] * 200, "hot": ["yes", "no"] * 200})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    model, out = tmp_path / "m.catspace", tmp_path / "p.csv"
+    output = run("fit", tmp_path / "t.csv", "--target", "hot", "-o", model).output
+    assert "majority" in output
+    run("predict", model, tmp_path / "t.csv", "--proba", "-o", out)
+    found = pd.read_csv(out)
+    assert (found["prediction"] == found["hot"]).all()
+    np.testing.assert_allclose(found["probability_no"] + found["probability_yes"], 1)
+
+
+def test_names_that_look_like_formulas_are_made_safe_in_csv(tmp_path):
+    frame = pd.DataFrame({"town": ["=1+1", "@b", "c", "-d"] * 50, "y": np.arange(200.0)})
+    frame.to_parquet(tmp_path / "t.parquet")
+    model = tmp_path / "m.catspace"
+    run("fit", tmp_path / "t.parquet", "--target", "y", "-o", model)
+    run("embeddings", model, "--column", "town", "-o", tmp_path / "v.csv")
+    run("embeddings", model, "--column", "town", "-o", tmp_path / "v.parquet")
+    assert set(pd.read_csv(tmp_path / "v.csv")["category"]) == {"'=1+1", "'@b", "c", "'-d"}
+    assert set(pd.read_parquet(tmp_path / "v.parquet")["category"]) == {"=1+1", "@b", "c", "-d"}
+
+
+def test_without_formulas_leaves_missing_alone():
+    import pyarrow as pa
+
+    assert without_formulas(pa.array(["=x", None, "y"])).to_pylist() == ["'=x", None, "y"]
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("town;y\nK\u00f6ln;{}\n", "latin-1"),
+        ("\ufefftown,y\nK\u00f6ln,{}\n", "utf-8"),
+        ("town\ty\nK\u00f6ln\t{}\n", "utf-8"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*is not UTF-8 text")
+def test_files_as_people_have_them_can_be_learned_from(tmp_path, text, encoding):
+    head, row, _ = text.split("\n")
+    lines = [head, *(row.format(i) for i in range(60))]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n", encoding=encoding)
+    model = tmp_path / "m.catspace"
+    run("fit", tmp_path / "t.csv", "--target", "y", "--task", "regression", "-o", model)
+    assert catspace.load(model).embeddings_["town"].categories == ["Köln"]
+    run("predict", model, tmp_path / "t.csv", "-o", tmp_path / "p.csv")
+    assert "Köln" in (tmp_path / "p.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--target", "Slaes"],
+            "--target names 'Slaes', which is not a column. Did you mean 'Sales'",
+        ),
+        (["--target", "Sales", "--drop", "Custmers"], "--drop names 'Custmers'"),
+        (["--target", "state", "--task", "regression"], "a regression needs numbers"),
+        (["--target", "Sales", "--task", "ranking"], "--task must be"),
+    ],
+)
+def test_a_fit_that_cannot_be_is_a_sentence(files, tmp_path, arguments, message):
+    with pytest.raises(CatspaceError, match=message):
+        run("fit", files[0] / "sales.csv", *arguments, "-o", tmp_path / "m.catspace")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_ragged_file_leaves_nothing_behind(files, tmp_path):
+    folder, _ = files
+    (tmp_path / "bad.csv").write_text((folder / "sales.csv").read_text() + "1,2\n")
+    with pytest.raises(CatspaceError, match=r"bad.csv' cannot be read: .*Expected 9 columns"):
+        run("predict", folder / "sales.catspace", tmp_path / "bad.csv", "-o", tmp_path / "p.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.csv"]
+
+
+def test_what_is_not_a_model_says_so(files, tmp_path):
+    with pytest.raises(CatspaceError, match=r"sales.csv' is not a catspace model file"):
+        run("info", files[0] / "sales.csv")
+
+
+def test_a_missing_column_is_named(files, tmp_path):
+    (tmp_path / "few.csv").write_text("store,state\n1,HE\n")
+    with pytest.raises(CatspaceError, match=r"^The file has no 'day_of_week' and no 'promo'"):
+        run("predict", files[0] / "sales.catspace", tmp_path / "few.csv")
+
+
+def test_a_folder_that_is_not_there_is_named(files, tmp_path):
+    with pytest.raises(CatspaceError, match=r"^There is no folder '.*nowhere' to write to"):
+        run(
+            "predict", files[0] / "sales.catspace", files[0] / "sales.csv",
+            "-o", tmp_path / "nowhere" / "p.csv",
+        )  # fmt: skip
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a disk that is full")  # noqa: PTH110
+def test_a_full_disk_leaves_nothing_under_the_final_name(files, tmp_path, monkeypatch):
+    sink = TableSink(tmp_path / "p.csv")
+    sink._temporary = tmp_path / "full"
+    (tmp_path / "full").symlink_to("/dev/full")
+    monkeypatch.setattr(type(sink._temporary), "open", lambda self, mode: open(self, "wb"))  # noqa: PTH123, SIM115
+    import pyarrow as pa
+
+    with pytest.raises(CatspaceError, match=r"p.csv' cannot be written: .*[Nn]o space left"), sink:
+        sink.write(pa.table({"a": np.arange(10_000_000)}))
+    assert not (tmp_path / "p.csv").exists()
+    assert not (tmp_path / "full").exists()
