@@ -61,6 +61,7 @@ def test_fit_for_a_script_prints_json_alone(files):
         "fit", folder / "sales.csv", "--target", "Sales", "--json",
         "-o", folder / "other.catspace",
     )  # fmt: skip
+    assert "--categorical store,day_of_week,promo,year,month,day" in done.stderr
     scores = json.loads(done.stdout)["scores"]
     assert set(scores) == {"catspace", "gradient boosting", "mean"}
 

@@ -33,6 +33,7 @@ from catspace.model.sizing import embedding_dims
 TASKS = ("regression", "classification")
 _MOST_CLASSES = 20  # of an integer target, where the user does not say what it is
 _MOST_HGB_CATEGORIES = 255
+_FEW_INTEGERS = 2_000
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ def fit_files(
     task = _choose_task(task, y, target)
     y = y if task == "classification" else y.astype(float)
     console.print(_describe(table, categorical), f"{table.n_rows:,} rows, to predict {target}")
+    _hint_at_categories(table, categorical, console)
 
     random = np.random.default_rng(seed)
     order = random.permutation(table.n_rows)
@@ -161,6 +163,25 @@ def _describe(table: Table, categorical: Sequence[str]) -> Grid:
                 "",
             )
     return grid
+
+
+def _hint_at_categories(table: Table, categorical: Sequence[str], console: Console) -> None:
+    """Tell of columns of few different integers, which may be categories as well as counts."""
+    names = [
+        column.name
+        for column in table.columns
+        if column.name not in categorical
+        and describe(column.type) == "integers"
+        and len(np.unique(column.to_numbers())) <= _FEW_INTEGERS
+    ]
+    if names:
+        listed = ",".join(names)
+        console.print(
+            f"Hint: these columns hold few different integers and are used as numbers. If they "
+            f"are categories, say so: --categorical {listed}",
+            highlight=False,
+            soft_wrap=True,  # so that it can be copied
+        )
 
 
 def _compare(
