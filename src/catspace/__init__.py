@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from catspace import analysis, plots
     from catspace.data.datasets import load_rossmann, make_sales
     from catspace.embeddings import Embedding, Embeddings
     from catspace.estimators import (
@@ -31,21 +32,27 @@ _HOME_OF = {
     "make_sales": "catspace.data.datasets",
 }
 
+_MODULES = ("analysis", "plots")
+
 __all__ = [
     "Embedding",
     "EmbeddingClassifier",
     "EmbeddingEncoder",
     "EmbeddingRegressor",
     "Embeddings",
+    "analysis",
     "load",
     "load_rossmann",
     "make_sales",
+    "plots",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME_OF:
         return getattr(import_module(_HOME_OF[name]), name)
+    if name in _MODULES:
+        return import_module(f"catspace.{name}")
     raise AttributeError(f"module 'catspace' has no attribute {name!r}")
 
 
