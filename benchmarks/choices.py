@@ -17,11 +17,11 @@ VARIANTS = {
     "defaults": {},
     'loss="squared_error"': {"loss": "squared_error"},
     'loss="absolute_error"': {"loss": "absolute_error"},
-    'embedding_dim="fastai"': {"embedding_dim": "fastai"},
-    'embedding_dim="sqrt"': {"embedding_dim": "sqrt"},
-    "the paper's dimensions": {"embedding_dim": PAPER_DIMS},
-    "dropout=0.1": {"dropout": 0.1},
     "max_epochs=16": {"max_epochs": 16},
+    "the paper's dimensions": {"embedding_dim": PAPER_DIMS},
+    'embedding_dim="sqrt"': {"embedding_dim": "sqrt"},
+    'embedding_dim="fastai"': {"embedding_dim": "fastai"},
+    "dropout=0.1": {"dropout": 0.1},
 }
 ORIGINS = (14, 16, 18, 20, 23, 25)  # the last month of training; January 2013 is 1
 HORIZON = 3
@@ -45,12 +45,13 @@ def parts(data, rows=200_000):
         yield random.choice(train, size=rows, replace=False), judge
 
 
-def main(n_networks):
+def main(n_networks, n_variants):
     data = load_rossmann(DATA, backend="pandas")
-    scores, seconds = {name: [] for name in VARIANTS}, {name: [] for name in VARIANTS}
+    variants = dict(list(VARIANTS.items())[:n_variants])
+    scores, seconds = {name: [] for name in variants}, {name: [] for name in variants}
     for train, judge in parts(data):
         X, y = data.X.iloc[train], data.y[train]
-        for name, changes in VARIANTS.items():
+        for name, changes in variants.items():
             model = EmbeddingRegressor(
                 n_networks=n_networks, target_transform="log", random_state=0, **changes
             )
@@ -74,4 +75,6 @@ def main(n_networks):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--networks", type=int, default=2)
-    main(parser.parse_args().networks)
+    parser.add_argument("--variants", type=int, help="only the first so many")
+    arguments = parser.parse_args()
+    main(arguments.networks, arguments.variants)
