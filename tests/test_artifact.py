@@ -79,7 +79,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", no_space)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(ModelFileError, match=r"cannot be written: No space left on device"):
         artifact.write(path, {"new": 1}, ARRAYS)
     assert path.read_bytes() == before
     assert [file.name for file in path.parent.iterdir()] == ["model.catspace"]
@@ -98,3 +98,10 @@ def test_the_metadata_is_json_and_no_pickle(path):
     header = json.loads(content[8 : 8 + length])
     assert json.loads(header["__metadata__"]["catspace"])["name"] == 'a "quoted" name'
     assert b"pickle" not in content
+
+
+def test_a_folder_in_the_place_of_the_file_is_a_sentence(tmp_path):
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(ModelFileError, match=r"taken' cannot be written: Is a directory"):
+        artifact.write(tmp_path / "taken", {}, {"a": np.zeros(1)})
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]

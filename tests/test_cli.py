@@ -68,3 +68,30 @@ def test_debug_shows_where_it_went_wrong(tmp_path):
     done = catspace("--debug", "reproduce", "--data", tmp_path)
     assert "Traceback" in done.stderr
     assert done.returncode == 1
+
+
+def test_standard_input_is_read_like_a_file_and_warnings_are_sentences(tmp_path):
+    lines = ["shop_id;y", *(f"{i % 7};{i}" for i in range(60))]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-c", "from catspace.cli import main; main()", "fit", "-"),
+            *("--target", "y", "--task", "regression", "-o", str(tmp_path / "m.catspace")),
+        ],
+        input="\n".join(lines) + "\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "catspace: Column 'shop_id' holds integers that look like identifiers" in done.stderr
+    assert "encoding.py" not in done.stderr
+    assert (tmp_path / "m.catspace").exists()
+
+
+def test_experiments_without_their_packages_say_what_to_install():
+    code = "import sys; sys.modules['pandas'] = None; from catspace.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "reproduce"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("catspace: The experiments need pandas.")

@@ -140,6 +140,7 @@ def _write_atomically(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        raise ModelFileError(f"{str(path)!r} cannot be written: {error.strerror}.") from None
+    finally:
+        temporary.unlink(missing_ok=True)  # gone already where all went well

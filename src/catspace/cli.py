@@ -6,6 +6,7 @@ What a command needs is imported when the command runs: `catspace --help` loads 
 import json
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -209,7 +210,13 @@ def reproduce(
     Each number is kept as soon as it is there: a run that was interrupted goes on where it
     stopped.
     """
-    from catspace.paper.reproduce import reproduce as run
+    try:
+        from catspace.paper.reproduce import reproduce as run
+    except ImportError as error:
+        raise CatspaceError(
+            f"The experiments need {error.name}.",
+            hint='install it with: pip install "catspace[paper]"',
+        ) from None
 
     run(
         experiment,
@@ -225,6 +232,10 @@ def reproduce(
 
 def main() -> NoReturn:
     """Run the command: errors are one sentence on standard error, with exit code 1."""
+    # A warning is for the user of the command, who does not care which line of ours gave it.
+    warnings.showwarning = lambda message, *where, **more: print(
+        f"catspace: {message}", file=sys.stderr
+    )
     try:
         app(standalone_mode=True)
     except CatspaceError as error:

@@ -8,7 +8,7 @@ from catspace.data.files import find_files, read_file, stream_file
 from catspace.data.table import read_table
 from catspace.data.text import parse_column
 from catspace.data.vocabulary import Vocabulary
-from catspace.exceptions import InputError
+from catspace.exceptions import CatspaceWarning, InputError
 
 
 def values(column):
@@ -80,7 +80,8 @@ def test_parquet_comes_in_blocks_too(tmp_path):
 def test_latin_1_far_down_a_file_is_noticed_when_streaming(tmp_path):
     path = tmp_path / "late.csv"
     path.write_bytes(b"a,b\n" + b"x,1\n" * 200_000 + "K\xf6ln,1\n".encode("latin-1"))
-    *_, last = stream_file(path)
+    with pytest.warns(CatspaceWarning, match=r"late.csv' is not UTF-8 text; it was read as cp1252"):
+        *_, last = stream_file(path)
     assert last["a"][-1].as_py() == "Köln"
 
 

@@ -18,6 +18,7 @@ from catspace.analysis.projection import correlations
 from catspace.analysis.source import frame_of, get_embedding
 from catspace.data.encoding import TableEncoder
 from catspace.data.table import Column, Table, make_frame, read_table, read_vector
+from catspace.data.vocabulary import N_SPECIAL
 from catspace.embeddings import Embedding
 from catspace.exceptions import InputError, InputTypeError, did_you_mean, shorten
 
@@ -122,7 +123,7 @@ def observed_distance(
         table.select([column, *others]), categorical_features=[column, *others]
     )
     codes = encoder.encode(table.select([column, *others])).codes
-    category = codes[0] - 3
+    category = codes[0] - N_SPECIAL
     known = category >= 0
     if others:
         _, context = np.unique(codes[1:], axis=1, return_inverse=True)

@@ -15,7 +15,7 @@ from catspace.analysis.source import (
 )
 from catspace.analysis.stability import neighbour_agreement
 from catspace.data.table import read_table
-from catspace.data.vocabulary import factorize
+from catspace.data.vocabulary import N_SPECIAL, factorize
 from catspace.embeddings import Embedding
 from catspace.exceptions import InputError, did_you_mean
 
@@ -140,8 +140,8 @@ def explain_direction(source: Any, column: str, a: Any, b: Any, X: Any) -> Any:
         raise InputError(f"The table has no column {column!r}.{did_you_mean(column, table.names)}")
     position, _ = _along(embedding, a, b)
     codes = embedding.vocabulary.encode(table.columns[table.names.index(column)])
-    is_known = codes >= len(embedding.table) - len(embedding)
-    values = position[codes[is_known] - (len(embedding.table) - len(embedding))]
+    is_known = codes >= N_SPECIAL
+    values = position[codes[is_known] - N_SPECIAL]
     found = {}
     for other in table.columns:
         if other.name == column:

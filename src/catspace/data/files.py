@@ -9,8 +9,12 @@ import codecs
 import csv
 import glob
 import re
+import shutil
+import sys
+import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -46,7 +50,7 @@ def read_file(path: str | Path) -> pa.Table:
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder; a CSV or Parquet file is needed.")
     try:
-        if path.suffix.lower() in _PARQUET:
+        if is_parquet(path):
             return _read_parquet(path)
         return _read_csv(path)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
@@ -70,6 +74,23 @@ def find_files(source: str | Path) -> list[Path]:
     return sorted(found)
 
 
+def is_parquet(path: str | Path) -> bool:
+    """Whether a name is that of a Parquet file; all others are taken for CSV."""
+    return Path(path).suffix.lower() in _PARQUET
+
+
+@contextmanager
+def standard_input() -> Iterator[Path]:
+    """Yield a CSV file with what comes through standard input.
+
+    The separator and the encoding are found by looking twice, and a pipe is read once.
+    """
+    with tempfile.NamedTemporaryFile(suffix=".csv") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+        file.flush()
+        yield Path(file.name)
+
+
 def stream_file(path: Path, *, rows: int = 100_000) -> Iterator[pa.Table]:
     """Yield a file in blocks, so that it need not fit in memory.
 
@@ -77,7 +98,7 @@ def stream_file(path: Path, *, rows: int = 100_000) -> Iterator[pa.Table]:
     Parquet files have types of their own.
     """
     try:
-        if path.suffix.lower() in _PARQUET:
+        if is_parquet(path):
             with pyarrow.parquet.ParquetFile(path) as file:
                 for batch in file.iter_batches(rows):
                     yield pa.Table.from_batches([batch])
@@ -106,20 +127,33 @@ def _stream_csv(path: Path) -> Iterator[pa.Table]:
 
 def _find_dialect(path: Path) -> tuple[str, str]:
     """Return encoding and separator of a CSV file, judged by all of its bytes and its top."""
-    encoding = "utf-8"
     with path.open("rb") as file:
         top = file.read(_SNIFFED_BYTES)
     if top.startswith((b"\xff\xfe", b"\xfe\xff")):
         encoding = "utf-16"
     else:
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        try:
-            with path.open("rb") as file:
-                while block := file.read(_BLOCK_BYTES):
-                    decoder.decode(block)
-        except UnicodeDecodeError:
-            encoding = "cp1252"
+        # The last one can read anything.
+        candidates = ("utf-8", "cp1252", "latin-1")
+        encoding = next(name for name in candidates if _is_encoded_as(path, name))
+    if encoding in ("cp1252", "latin-1"):
+        warnings.warn(
+            f"{str(path)!r} is not UTF-8 text; it was read as {encoding}.\n"
+            f"Hint: save it as UTF-8 if letters look wrong.",
+            CatspaceWarning,
+            stacklevel=4,
+        )
     return encoding, find_separator(top.decode(encoding, errors="replace"))
+
+
+def _is_encoded_as(path: Path, encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK_BYTES):
+                decoder.decode(block)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _read_parquet(path: Path) -> pa.Table:
@@ -130,34 +164,7 @@ def _read_parquet(path: Path) -> pa.Table:
 
 
 def _read_csv(path: Path) -> pa.Table:
-    with path.open("rb") as file:
-        top = file.read(_SNIFFED_BYTES)
-    if top.startswith((b"\xff\xfe", b"\xfe\xff")):
-        encodings: Sequence[str] = ("utf-16",)
-    else:
-        encodings = ("utf-8", "cp1252", "latin-1")  # the last one can read anything
-    for encoding in encodings:
-        separator = find_separator(top.decode(encoding, errors="replace"))
-        try:
-            table = _parse_csv(path, separator, encoding)
-            names = table.column_names  # decoded only now
-        except UnicodeDecodeError:
-            continue
-        # Arrow keeps text that is not valid as bytes.
-        if len(names) and any(pa.types.is_binary(type_) for type_ in table.schema.types):
-            continue
-        if encoding in ("cp1252", "latin-1"):
-            warnings.warn(
-                f"{str(path)!r} is not UTF-8 text; it was read as {encoding}.\n"
-                f"Hint: save it as UTF-8 if letters look wrong.",
-                CatspaceWarning,
-                stacklevel=4,
-            )
-        return table
-    raise InputError(f"{str(path)!r} cannot be read: it is not text.")
-
-
-def _parse_csv(path: Path, separator: str, encoding: str) -> pa.Table:
+    encoding, separator = _find_dialect(path)
     types: dict[str, pa.DataType] = {}
     while True:
         convert = pyarrow.csv.ConvertOptions(

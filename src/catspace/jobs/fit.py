@@ -1,15 +1,12 @@
 """From files to a model: what the columns are, training, and scores beside plain baselines."""
 
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 from rich.console import Console
 from rich.table import Table as Grid
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -23,7 +20,7 @@ from sklearn.metrics import (
 )
 
 from catspace.data.encoding import TableEncoder
-from catspace.data.files import find_files, read_file
+from catspace.data.files import find_files, read_file, standard_input
 from catspace.data.table import Table, describe, read_table, read_vector
 from catspace.data.vocabulary import MISSING
 from catspace.estimators import EmbeddingClassifier, EmbeddingRegressor
@@ -59,7 +56,8 @@ class Fitting:
 def read_source(source: str) -> pa.Table:
     """Read a file, a pattern, a folder, or CSV from standard input, whole."""
     if source == "-":
-        return pyarrow.csv.read_csv(BytesIO(sys.stdin.buffer.read()))
+        with standard_input() as path:
+            return read_file(path)
     tables = [read_file(path) for path in find_files(source)]
     try:
         return pa.concat_tables(tables, promote_options="permissive")

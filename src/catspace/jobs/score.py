@@ -1,15 +1,12 @@
 """Predictions and vectors for files of any size, block by block."""
 
-import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from catspace.data.files import find_files, stream_file
+from catspace.data.files import find_files, is_parquet, standard_input, stream_file
 from catspace.data.table import Table, read_table
 from catspace.data.text import parse_column
 from catspace.exceptions import InputError, shorten
@@ -66,19 +63,12 @@ def score_files(
 
 def _blocks(source: str) -> Iterator[tuple[pa.Table, bool]]:
     """Yield blocks of all files, and whether their cells are text."""
-    if source != "-":
-        for path in find_files(source):
-            is_text = path.suffix.lower() not in {".parquet", ".pq"}
-            for block in stream_file(path):
-                yield block, is_text
+    if source == "-":
+        with standard_input() as path:
+            yield from ((block, True) for block in stream_file(path))
         return
-    # The separator and the encoding are found by looking twice, and a pipe is read once.
-    with tempfile.NamedTemporaryFile(suffix=".csv") as file:
-        while block := sys.stdin.buffer.read(1 << 20):
-            file.write(block)
-        file.flush()
-        for block in stream_file(Path(file.name)):
-            yield block, True
+    for path in find_files(source):
+        yield from ((block, not is_parquet(path)) for block in stream_file(path))
 
 
 def _typed(model: Any, block: pa.Table, *, is_text: bool) -> Table:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from catspace.data.files import is_parquet
 from catspace.exceptions import CatspaceError
 
 # A spreadsheet would take a cell that begins like this for a formula.
@@ -31,7 +32,7 @@ class TableSink:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).expanduser()
         self._is_standard = str(path) == "-"
-        self._is_parquet = self.path.suffix.lower() in {".parquet", ".pq"}
+        self._is_parquet = is_parquet(self.path)
         hidden = f".{self.path.name[:200]}.{secrets.token_hex(8)}"
         self._temporary = self.path.with_name(hidden)
         self._file: Any = None
@@ -96,8 +97,7 @@ def without_formulas(names: pa.Array) -> pa.Array:
 
 def write_table(table: pa.Table, path: str | Path, *, names: str | None = None) -> None:
     """Write a whole table; in CSV the column of category names is made safe for spreadsheets."""
-    is_csv = Path(path).suffix.lower() not in {".parquet", ".pq"}
-    if is_csv and names is not None and pa.types.is_string(table[names].type):
+    if not is_parquet(path) and names is not None and pa.types.is_string(table[names].type):
         safe = without_formulas(table[names].combine_chunks())
         table = table.set_column(table.column_names.index(names), names, safe)
     with TableSink(path) as sink:
