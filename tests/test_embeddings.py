@@ -114,3 +114,18 @@ def test_saved_embeddings_open_without_torch(shops, tmp_path):
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == str(model.embeddings_["town"].vector("Bonn").tolist())
+
+
+@pytest.mark.parametrize("method", ["to_parquet", "to_word2vec"])
+def test_an_export_that_fails_leaves_the_old_file(tmp_path, monkeypatch, method):
+    path = tmp_path / "town"
+    path.write_text("old")
+
+    def no_space(self, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.replace", no_space)
+    with pytest.raises(OSError, match=r"No space left on device"):
+        getattr(embedding(), method)(path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]

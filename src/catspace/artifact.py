@@ -10,7 +10,6 @@ This module knows nothing of estimators: it keeps what it is given.
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -22,6 +21,7 @@ import safetensors
 import safetensors.numpy
 
 from catspace.exceptions import ModelFileError
+from catspace.writing import explaining, replacing
 
 FORMAT_VERSION = 1
 
@@ -49,7 +49,7 @@ def write(
     content = safetensors.numpy.save(tensors, metadata={"catspace": text, "sha256": _NO_DIGEST})
     blank = _DIGEST_FIELD.format(_NO_DIGEST).encode()
     signed = _DIGEST_FIELD.format(hashlib.sha256(content).hexdigest()).encode()
-    _write_atomically(Path(path).expanduser(), content.replace(blank, signed, 1))
+    _write_safely(Path(path).expanduser(), content.replace(blank, signed, 1))
 
 
 def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -130,17 +130,14 @@ def _from_bytes(path: Path, stored: np.ndarray) -> pa.Array:
     return array
 
 
-def _write_atomically(path: Path, content: bytes) -> None:
+def _write_safely(path: Path, content: bytes) -> None:
     if not path.parent.is_dir():
         raise ModelFileError(f"There is no folder {str(path.parent)!r} to save the model in.")
-    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        raise ModelFileError(f"{str(path)!r} cannot be written: {error.strerror}.") from None
-    finally:
-        temporary.unlink(missing_ok=True)  # gone already where all went well
+    with (
+        explaining(path, ModelFileError),
+        replacing(path) as temporary,
+        temporary.open("wb") as file,
+    ):
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())

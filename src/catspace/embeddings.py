@@ -15,6 +15,7 @@ from catspace.data.encoding import TableEncoder
 from catspace.data.table import make_frame
 from catspace.data.vocabulary import N_SPECIAL, SPECIAL_NAMES, Vocabulary
 from catspace.exceptions import InputError, UnknownCategoryError, did_you_mean
+from catspace.writing import replacing
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,7 +150,8 @@ class Embedding:
 
     def to_parquet(self, path: str | Path) -> None:
         """Write ``to_frame()`` to a Parquet file."""
-        pyarrow.parquet.write_table(self.to_arrow(), path)
+        with replacing(Path(path).expanduser()) as temporary:
+            pyarrow.parquet.write_table(self.to_arrow(), temporary)
 
     def to_tensorboard(self, directory: str | Path) -> None:
         """Write ``vectors.tsv`` and ``metadata.tsv`` for TensorBoard's embedding projector."""
@@ -157,22 +159,24 @@ class Embedding:
         folder.mkdir(parents=True, exist_ok=True)
         names = [re.sub(r"[\t\r\n]", " ", str(category)) for category in self.categories]
         labels = [f"{name}\t{count}" for name, count in zip(names, self.counts, strict=True)]
-        (folder / "metadata.tsv").write_text(
-            "\n".join(["category\tcount", *labels]) + "\n", encoding="utf-8"
-        )
-        np.savetxt(folder / "vectors.tsv", self.vectors, delimiter="\t", fmt="%.9g")
-        (folder / "projector_config.pbtxt").write_text(
+        metadata = "\n".join(["category\tcount", *labels]) + "\n"
+        config = (
             f'embeddings {{\n  tensor_name: "{_quote(self.column)}"\n'
-            '  tensor_path: "vectors.tsv"\n  metadata_path: "metadata.tsv"\n}\n',
-            encoding="utf-8",
+            '  tensor_path: "vectors.tsv"\n  metadata_path: "metadata.tsv"\n}\n'
         )
+        with replacing(folder / "metadata.tsv") as temporary:
+            temporary.write_text(metadata, encoding="utf-8")
+        with replacing(folder / "vectors.tsv") as temporary:
+            np.savetxt(temporary, self.vectors, delimiter="\t", fmt="%.9g")
+        with replacing(folder / "projector_config.pbtxt") as temporary:
+            temporary.write_text(config, encoding="utf-8")
 
     def to_word2vec(self, path: str | Path) -> None:
         """Write the text format of word2vec: a line for each category.
 
         The format separates by spaces, so white space inside a category becomes ``_``.
         """
-        with Path(path).open("w", encoding="utf-8") as file:
+        with replacing(Path(path)) as temporary, temporary.open("w", encoding="utf-8") as file:
             file.write(f"{len(self)} {self.dim}\n")
             for category, vector in zip(self.categories, self.vectors, strict=True):
                 word = re.sub(r"\s+", "_", str(category)) or "_"

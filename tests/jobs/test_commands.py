@@ -269,13 +269,17 @@ def test_a_folder_that_is_not_there_is_named(files, tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a disk that is full")  # noqa: PTH110
 def test_a_full_disk_leaves_nothing_under_the_final_name(files, tmp_path, monkeypatch):
-    sink = TableSink(tmp_path / "p.csv")
-    sink._temporary = tmp_path / "full"
-    (tmp_path / "full").symlink_to("/dev/full")
-    monkeypatch.setattr(type(sink._temporary), "open", lambda self, mode: open(self, "wb"))  # noqa: PTH123, SIM115
+    monkeypatch.setattr("secrets.token_hex", lambda n_bytes: "full")
+    (tmp_path / ".p.csv.full").symlink_to("/dev/full")
     import pyarrow as pa
 
+    sink = TableSink(tmp_path / "p.csv")
     with pytest.raises(CatspaceError, match=r"p.csv' cannot be written: .*[Nn]o space left"), sink:
         sink.write(pa.table({"a": np.arange(10_000_000)}))
-    assert not (tmp_path / "p.csv").exists()
-    assert not (tmp_path / "full").exists()
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_error_of_the_reader_is_not_blamed_on_the_output(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"in.csv"), TableSink(tmp_path / "p.csv"):
+        (tmp_path / "in.csv").read_text()
+    assert not list(tmp_path.iterdir())

@@ -1,7 +1,7 @@
 """Where tables go: CSV or Parquet files that appear when they are complete, or standard output."""
 
-import secrets
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,6 +12,7 @@ import pyarrow.parquet
 
 from catspace.data.files import is_parquet
 from catspace.exceptions import CatspaceError
+from catspace.writing import explaining, replacing
 
 # A spreadsheet would take a cell that begins like this for a formula.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -33,32 +34,31 @@ class TableSink:
         self.path = Path(path).expanduser()
         self._is_standard = str(path) == "-"
         self._is_parquet = is_parquet(self.path)
-        hidden = f".{self.path.name[:200]}.{secrets.token_hex(8)}"
-        self._temporary = self.path.with_name(hidden)
+        self._closing = ExitStack()
         self._file: Any = None
         self._writer: Any = None
 
     def __enter__(self) -> Self:
-        if self._is_standard:
-            self._file = sys.stdout.buffer
-            return self
-        if not self.path.parent.is_dir():
+        if not self._is_standard and not self.path.parent.is_dir():
             raise CatspaceError(f"There is no folder {str(self.path.parent)!r} to write to.")
-        try:
-            self._file = self._temporary.open("xb")
-        except OSError as error:
-            raise self._failed(error) from None
+        with explaining(self.path), ExitStack() as closing:
+            if self._is_standard:
+                self._file = sys.stdout.buffer
+                closing.callback(self._file.flush)
+            else:
+                temporary = closing.enter_context(replacing(self.path))
+                self._file = closing.enter_context(temporary.open("wb"))
+            closing.push(self._finish)
+            self._closing = closing.pop_all()
         return self
 
     def write(self, block: pa.Table) -> None:
         """Write some rows; all blocks have the same columns."""
-        try:
+        with explaining(self.path):
             if self._writer is None:
                 kind = pyarrow.parquet.ParquetWriter if self._is_parquet else pyarrow.csv.CSVWriter
                 self._writer = kind(self._file, block.schema)
             self._writer.write_table(block.cast(self._writer.schema) if self._is_parquet else block)
-        except OSError as error:
-            raise self._failed(error) from None
 
     def __exit__(
         self,
@@ -66,24 +66,12 @@ class TableSink:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        try:
-            if self._writer is not None and kind is None:
-                self._writer.close()
-            if self._is_standard:
-                self._file.flush()
-                return
-            self._file.close()
-            if kind is None:
-                self._temporary.replace(self.path)
-        except OSError as failure:
-            raise self._failed(failure) from None
-        finally:
-            if not self._is_standard:
-                self._temporary.unlink(missing_ok=True)
+        with explaining(self.path):
+            self._closing.__exit__(kind, error, traceback)
 
-    def _failed(self, error: OSError) -> CatspaceError:
-        reason = error.strerror or str(error)
-        return CatspaceError(f"{str(self.path)!r} cannot be written: {reason}.")
+    def _finish(self, kind: type[BaseException] | None, *error: object) -> None:
+        if kind is None and self._writer is not None:
+            self._writer.close()
 
 
 def without_formulas(names: pa.Array) -> pa.Array:

@@ -14,6 +14,7 @@ from catspace.data.datasets import STATE_CENTRES, SalesData
 from catspace.estimators import EmbeddingRegressor, load
 from catspace.paper.methods import PAPER_NETWORK, Progress, fit_network
 from catspace.paper.protocol import PAPER_DIMS, TEST_SHARE
+from catspace.writing import explaining, replacing, write_text
 
 mpl.use("Agg")  # figures go to files
 from matplotlib import pyplot as plt
@@ -83,12 +84,14 @@ def draw_figures(subject: Subject, out: Path, *, progress: Progress) -> list[Pat
             ha="left",
         )
         for ending in ("png", "svg"):
-            figure.savefig(folder / f"{name}.{ending}", dpi=150)
+            path = folder / f"{name}.{ending}"
+            with explaining(path), replacing(path) as temporary:
+                figure.savefig(temporary, format=ending, dpi=150)
         plt.close(figure)
         paths.append(folder / f"{name}.png")
         page.append(f"![{name}]({name}.png)\n\n{caption}\n")
         progress((i + 1) / len(FIGURES))
-    (folder / "figures.md").write_text("\n".join(page), encoding="utf-8")
+    write_text(folder / "figures.md", "\n".join(page))
     return paths
 
 

@@ -36,7 +36,6 @@ from catspace.paper.runner import (
     Reproduction,
     choose_cells,
     prepare_folder,
-    write_text,
 )
 from catspace.paper.studies import STUDIES, run_study
 from catspace.paper.tables import (
@@ -46,6 +45,7 @@ from catspace.paper.tables import (
     study_table,
     terminal_table,
 )
+from catspace.writing import write_text
 
 # Generated data: large enough for the embeddings to matter, small enough for a few minutes.
 _GENERATED_STORES, _GENERATED_ROWS, _GENERATED_TRAINING = 150, 30_000, 15_000

@@ -22,6 +22,7 @@ from catspace.paper.protocol import (
     mape,
     rmspe,
 )
+from catspace.writing import write_text
 
 Record = dict[str, Any]
 
@@ -235,17 +236,6 @@ def read_results(out: Path) -> list[Record]:
             hint="move it away, or choose another --out.",
         ) from None
     return list(records)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file completely or not at all."""
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        temporary.write_text(text)
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise CatspaceError(f"{str(path)!r} cannot be written: {error.strerror}.") from None
 
 
 def prepare_folder(out: Path) -> None:
