@@ -1,6 +1,7 @@
 import numpy as np
 import pyarrow as pa
 
+from catspace.analysis import DistanceMatrix
 from catspace.data.table import read_table
 from catspace.data.vocabulary import N_SPECIAL, Vocabulary
 from catspace.embeddings import Embedding, Embeddings
@@ -17,3 +18,10 @@ def make_embedding(vectors, categories=None, column="place", counts=None, backen
     order = [categories.index(category) for category in vocabulary.categories]
     table[N_SPECIAL:] = vectors[order]
     return Embeddings({column: Embedding(column, vocabulary, table, backend)})
+
+
+def matrix(values, names=None):
+    """Build distances with chosen values."""
+    values = np.asarray(values, dtype=float)
+    names = names or [f"c{i:05d}" for i in range(len(values))]
+    return DistanceMatrix("place", names, values, np.ones(values.shape, dtype=int), "pandas")

@@ -1,81 +1,21 @@
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.spatial.distance import pdist, squareform
 
-from catspace import EmbeddingClassifier
 from catspace.analysis import (
-    DistanceMatrix,
     check_metric,
     compare_distances,
     distortion,
     mds,
     merge_redundant,
-    model_distance,
-    observed_distance,
     schoenberg,
 )
-from catspace.exceptions import InputError, InputTypeError
-from tests.analysis.helpers import make_embedding
-
-
-def matrix(values, names=None):
-    values = np.asarray(values, dtype=float)
-    names = names or [f"c{i:05d}" for i in range(len(values))]
-    return DistanceMatrix("place", names, values, np.ones(values.shape, dtype=int), "pandas")
+from catspace.exceptions import InputError
+from tests.analysis.helpers import make_embedding, matrix
 
 
 def points(n=30, dim=3, seed=0):
     return np.random.default_rng(seed).normal(size=(n, dim))
-
-
-def test_the_observed_distance_is_worked_out_by_hand():
-    X = pd.DataFrame(
-        {
-            "shop": ["a", "b", "a", "b", "c", "a", "d"],
-            "day": [1, 1, 2, 2, 2, 3, 9],
-        }
-    )
-    y = [10.0, 13.0, 20.0, 21.0, 30.0, 99.0, 5.0]
-    found = observed_distance(X, y, "shop")
-    assert found.categories == ["a", "b", "c", "d"]
-    assert found.values[0, 1] == 2  # (3 + 1) / 2
-    assert found.values[0, 2] == 10
-    assert found.values[1, 2] == 9
-    assert np.isnan(found.values[0, 3])  # they never met
-    assert found.contexts[0, 1] == 2
-    assert (np.diag(found.values) == 0).all()
-
-
-def test_several_rows_of_a_context_count_by_their_mean():
-    X = {"shop": ["a", "a", "b"], "day": [1, 1, 1]}
-    assert observed_distance(X, [1.0, 3.0, 7.0], "shop").values[0, 1] == 5
-
-
-def test_columns_that_the_category_fixes_can_be_ignored():
-    X = {"shop": ["a", "b"], "town": ["x", "y"], "day": [1, 1]}
-    assert np.isnan(observed_distance(X, [1.0, 2.0], "shop").values[0, 1])
-    assert observed_distance(X, [1.0, 2.0], "shop", ignore=["town"]).values[0, 1] == 1
-
-
-def test_the_models_distance_is_its_naive_definition(model, sales):
-    found = model_distance(model, sales.X, "state", n_contexts=20, transform=np.log)
-    rows = np.sort(np.random.default_rng(0).choice(len(sales.X), size=20, replace=False))
-    contexts = sales.X.iloc[rows]
-    f = {s: np.log(model.predict(contexts.assign(state=s))) for s in found.categories}
-    for i, p in enumerate(found.categories):
-        for j, q in enumerate(found.categories):
-            assert found.values[i, j] == pytest.approx(np.abs(f[p] - f[q]).mean(), abs=1e-6)
-
-
-def test_a_classifier_is_asked_for_its_probabilities(shops):
-    X, y = shops
-    labels = np.where(y > np.median(y), "high", "low")
-    classifier = EmbeddingClassifier(random_state=0).fit(X, labels)
-    found = model_distance(classifier, X, "town", n_contexts=50)
-    rows = np.sort(np.random.default_rng(0).choice(len(X), size=50, replace=False))
-    p, q = (classifier.predict_proba(X.iloc[rows].assign(town=t)) for t in found.categories[:2])
-    assert found.values[0, 1] == pytest.approx(np.abs(p - q).sum(axis=1).mean(), abs=1e-6)
 
 
 def test_distances_of_points_are_a_metric():
@@ -170,27 +110,12 @@ def test_distortion_is_stretch_times_shrink():
     assert found["average"] == pytest.approx((2 + 1.5 + 1) / 3)
 
 
-def test_a_matrix_is_a_frame_of_pairs():
-    found = matrix([[0, 1, np.nan], [1, 0, 2], [np.nan, 2, 0]], ["a", "b", "c"]).to_frame()
-    assert found["category_a"].tolist() == ["a", "a", "b"]
-    assert found["category_b"].tolist() == ["b", "c", "c"]
-    assert found["distance"].tolist()[::2] == [1, 2]
-    assert np.isnan(found["distance"][1])
-
-
-def test_what_cannot_be_measured_is_a_sentence(model, sales):
+def test_distances_that_do_not_answer_the_question_are_a_sentence():
     unknown = matrix([[0, np.nan], [np.nan, 0]], ["a", "b"])
     for call in (schoenberg, mds):
         with pytest.raises(
             InputError, match=r"1 distances are not known, such as \[\('a', 'b'\)\]"
         ):
             call(unknown)
-    with pytest.raises(InputTypeError, match=r"^A fitted model that predicts is needed"):
-        model_distance(model.embeddings_, sales.X, "state")
-    with pytest.raises(InputError, match=r"^The table has no column 'sate'. Did you mean 'state'"):
-        observed_distance(sales.X, sales.y, "sate")
-    many = {"id": np.arange(20_001), "day": np.zeros(20_001)}
-    with pytest.raises(InputError, match=r"^All distances between 20,001 categories do not fit"):
-        observed_distance(many, np.zeros(20_001), "id")
     with pytest.raises(InputError, match=r"^All categories of column 'place' coincide"):
         schoenberg(matrix(np.zeros((3, 3))))

@@ -3,16 +3,14 @@
 Every function takes a fitted model, its embeddings or a model file, and the name of a column.
 """
 
+from catspace.analysis.distances import DistanceMatrix, model_distance, observed_distance
 from catspace.analysis.distribution import components, mardia, normality, subspace_correlation
 from catspace.analysis.metric_space import (
-    DistanceMatrix,
     check_metric,
     compare_distances,
     distortion,
     mds,
     merge_redundant,
-    model_distance,
-    observed_distance,
     schoenberg,
 )
 from catspace.analysis.neighbours import analogy, cluster, direction, explain_direction, nearest

@@ -1,12 +1,9 @@
-"""The categories as a finite metric space: the paper's distance, and what it is good for.
+"""The categories as a finite metric space: whether it is one, and how a Euclidean one holds it.
 
-The distance of two categories is how much the target differs between them, everything else being
-equal, on average: d(p, q) = <|f(p, x) - f(q, x)|> over contexts x. It can be observed in a table,
-or asked of a model.
+The distances are those of `catspace.analysis.distances`, observed in a table or asked of a model.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,194 +11,14 @@ import pyarrow as pa
 from scipy.spatial import procrustes
 from sklearn.manifold import MDS
 
+from catspace.analysis.distances import DistanceMatrix
 from catspace.analysis.projection import correlations
 from catspace.analysis.source import frame_of, get_embedding
-from catspace.data.encoding import TableEncoder
-from catspace.data.table import Column, Table, make_frame, read_table, read_vector
-from catspace.data.vocabulary import N_SPECIAL
+from catspace.data.table import make_frame
 from catspace.embeddings import Embedding
-from catspace.exceptions import InputError, InputTypeError, did_you_mean, shorten
+from catspace.exceptions import InputError, shorten
 
-# Rows that a model predicts at once: categories times contexts.
-_PREDICT_ROWS = 200_000
-_MOST_CATEGORIES = 20_000
 _ENVELOPE_BINS = 25
-
-
-@dataclass(frozen=True, repr=False)
-class DistanceMatrix:
-    """Distances between the categories of a column.
-
-    Attributes
-    ----------
-    column : str
-    categories : list
-    values : float64 array of shape (n_categories, n_categories)
-        NaN where two categories never met in the same context.
-    contexts : int array of shape (n_categories, n_categories)
-        How many contexts each distance is the average of.
-    backend : str
-        The kind of frame to hand out.
-    """
-
-    column: str
-    categories: list[Any]
-    values: np.ndarray
-    contexts: np.ndarray
-    backend: str = "numpy"
-
-    def __len__(self) -> int:
-        return len(self.categories)
-
-    def __repr__(self) -> str:
-        known = np.isfinite(self.values).mean()
-        return f"DistanceMatrix({self.column!r}: {len(self)} categories, {known:.0%} known)"
-
-    def to_frame(self) -> Any:
-        """Return the distances of all pairs as a frame.
-
-        Returns
-        -------
-        DataFrame of shape (n_pairs, 4)
-            ``category_a``, ``category_b``, ``distance`` and ``contexts``.
-        """
-        a, b = np.triu_indices(len(self), k=1)
-        labels = self.labels()
-        return make_frame(
-            {
-                "category_a": labels.take(pa.array(a)),
-                "category_b": labels.take(pa.array(b)),
-                "distance": pa.array(self.values[a, b], from_pandas=True),
-                "contexts": pa.array(self.contexts[a, b]),
-            },
-            self.backend,
-        )
-
-    def labels(self) -> pa.Array:
-        """Return the categories as an Arrow array; as text where they are of several types."""
-        try:
-            return pa.array(self.categories)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-            return pa.array([str(category) for category in self.categories])
-
-
-def observed_distance(
-    X: Any,
-    y: Any,
-    column: str,
-    *,
-    ignore: Sequence[str] = (),
-    transform: Callable[[np.ndarray], np.ndarray] | None = None,
-) -> DistanceMatrix:
-    """Return the paper's distance as a table shows it.
-
-    Two categories are compared in the contexts in which both occur: rows that agree in all other
-    columns. Where a context holds several rows of a category, their mean counts.
-
-    Parameters
-    ----------
-    X : table
-    y : array-like of shape (n_rows,)
-    column : str
-    ignore : sequence of str
-        Columns that are no context because the category fixes them, like the state of a store.
-    transform : callable, optional
-        Applied to the target first; ``np.log`` for the scale that the paper works on.
-
-    Returns
-    -------
-    DistanceMatrix
-    """
-    table = read_table(X)
-    _check_columns(table, [column, *ignore])
-    target = np.asarray(read_vector(y, "target"), dtype=float)
-    if len(target) != table.n_rows:
-        raise InputError(f"The table has {table.n_rows} rows and the target {len(target)}.")
-    target = target if transform is None else np.asarray(transform(target), dtype=float)
-    others = [name for name in table.names if name != column and name not in ignore]
-    encoder = TableEncoder.fit(
-        table.select([column, *others]), categorical_features=[column, *others]
-    )
-    codes = encoder.encode(table.select([column, *others])).codes
-    category = codes[0] - N_SPECIAL
-    known = category >= 0
-    if others:
-        _, context = np.unique(codes[1:], axis=1, return_inverse=True)
-    else:
-        context = np.zeros(table.n_rows, dtype=int)
-    vocabulary = encoder.vocabularies[column]
-    shape = (int(context.max()) + 1, vocabulary.n_categories)
-    cell = np.ravel_multi_index((context.ravel()[known], category[known]), shape)
-    counts = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
-    sums = np.bincount(cell, weights=target[known], minlength=shape[0] * shape[1]).reshape(shape)
-    means = np.divide(sums, counts, out=np.full(shape, np.nan), where=counts > 0)
-    # A context with a single category compares nothing.
-    return _distances(
-        means[(counts > 0).sum(axis=1) > 1], column, vocabulary.categories, table.backend
-    )
-
-
-def model_distance(
-    model: Any,
-    X: Any,
-    column: str,
-    *,
-    n_contexts: int = 500,
-    transform: Callable[[np.ndarray], np.ndarray] | None = None,
-    random_state: int = 0,
-) -> DistanceMatrix:
-    """Return the paper's distance by a model, which can be asked for every category everywhere.
-
-    Parameters
-    ----------
-    model : fitted EmbeddingRegressor or EmbeddingClassifier
-        A classifier is asked for its probabilities, and their absolute differences are added up.
-    X : table
-        Contexts are rows drawn from it.
-    column : str
-    n_contexts : int, default=500
-    transform : callable, optional
-        Applied to the predictions; ``np.log`` for the scale that the paper works on.
-    random_state : int, default=0
-
-    Returns
-    -------
-    DistanceMatrix
-    """
-    ask = getattr(model, "predict_proba", getattr(model, "predict", None))
-    if ask is None:
-        raise InputTypeError(
-            f"A fitted model that predicts is needed; got {type(model).__name__}.",
-            hint="vectors alone cannot be asked; catspace.load(path) gives the model back.",
-        )
-    embedding = get_embedding(model, column, at_least=2)
-    table = read_table(X)
-    _check_columns(table, [column])
-    random = np.random.default_rng(random_state)
-    n_contexts = min(n_contexts, table.n_rows)
-    rows = np.sort(random.choice(table.n_rows, size=n_contexts, replace=False))
-    contexts = table.take(rows)
-    n = len(embedding)
-    _refuse_too_many(n)
-    outputs = []
-    per_block = max(1, _PREDICT_ROWS // n)
-    for begin in range(0, n_contexts, per_block):
-        block = np.arange(begin, min(begin + per_block, n_contexts))
-        asked = _every_category(contexts, embedding, block)
-        values = np.asarray(ask(asked), dtype=float)
-        values = values if transform is None else np.asarray(transform(values), dtype=float)
-        # (contexts, categories, outputs) -> (contexts * outputs, categories)
-        values = values.reshape(len(block), n, -1).transpose(0, 2, 1)
-        outputs.append(values.reshape(-1, n))
-    found = _distances(np.concatenate(outputs), column, embedding.categories, table.backend)
-    n_outputs = sum(map(len, outputs)) // n_contexts
-    return DistanceMatrix(
-        column,
-        found.categories,
-        found.values * n_outputs,
-        found.contexts // n_outputs,
-        found.backend,
-    )
 
 
 def check_metric(distances: DistanceMatrix, *, tolerance: float = 1e-9) -> Any:
@@ -466,44 +283,6 @@ def distortion(source: Any, column: str, distances: DistanceMatrix) -> Any:
     )
 
 
-def _distances(
-    outputs: np.ndarray, column: str, categories: list[Any], backend: str
-) -> DistanceMatrix:
-    """Return mean absolute differences; outputs of shape (contexts, categories), NaN allowed."""
-    n = outputs.shape[1]
-    _refuse_too_many(n)
-    by_category = np.ascontiguousarray(outputs.T)
-    present = np.isfinite(by_category)
-    filled = np.where(present, by_category, 0.0)
-    weight = present.astype(float)
-    contexts = np.rint(weight @ weight.T).astype(np.int64)
-    is_complete = bool(present.all())
-    values = np.full((n, n), np.nan)
-    for i in range(n):
-        difference = np.abs(filled[i] - filled[i:])  # (categories from i on, contexts)
-        if not is_complete:
-            difference *= weight[i] * weight[i:]
-        met = contexts[i, i:]
-        row = np.divide(difference.sum(axis=1), met, out=np.full(n - i, np.nan), where=met > 0)
-        values[i, i:] = values[i:, i] = row
-    np.fill_diagonal(values, 0.0)
-    return DistanceMatrix(column, categories, values, contexts, backend)
-
-
-def _every_category(contexts: Table, embedding: Embedding, block: np.ndarray) -> Table:
-    """Return each context once for each category, with the category in its column."""
-    n = len(embedding)
-    repeated = np.repeat(block, n)
-    columns = []
-    for column in contexts.columns:
-        if column.name == embedding.column:
-            values = embedding.category_array().take(pa.array(np.tile(np.arange(n), len(block))))
-            columns.append(Column(column.name, ((None, values),), len(repeated)))
-        else:
-            columns.append(column.repeat(repeated))
-    return Table(tuple(columns), len(repeated), contexts.backend, contexts.named)
-
-
 def _worst_triangle(d: np.ndarray, tolerance: float) -> tuple[int, float, tuple[int, int, int]]:
     """Return how many triples violate the triangle inequality, by how much, and the worst one."""
     n_violations, worst, triple = 0, 0.0, (0, 0, 0)
@@ -560,18 +339,3 @@ def _complete(distances: DistanceMatrix) -> np.ndarray:
             "model_distance.",
         )
     return distances.values
-
-
-def _refuse_too_many(n: int) -> None:
-    if n > _MOST_CATEGORIES:
-        raise InputError(
-            f"All distances between {n:,} categories do not fit in memory.",
-            hint="nearest() looks for the neighbours of one category among millions; or fit with "
-            "min_frequency, and compare those that are left.",
-        )
-
-
-def _check_columns(table: Table, names: Sequence[str]) -> None:
-    for name in names:
-        if name not in table.names:
-            raise InputError(f"The table has no column {name!r}.{did_you_mean(name, table.names)}")
