@@ -1,7 +1,7 @@
 """Embeddings: vectors by column and category. No torch, so that a saved one opens anywhere."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pyarrow.parquet
 from catspace import artifact
 from catspace.data.encoding import TableEncoder
 from catspace.data.table import make_frame
-from catspace.data.vocabulary import N_SPECIAL, SPECIAL_NAMES, Vocabulary
+from catspace.data.vocabulary import N_SPECIAL, SPECIAL_NAMES, Vocabulary, category_array
 from catspace.exceptions import InputError, UnknownCategoryError, did_you_mean
 from catspace.writing import replacing
 
@@ -92,7 +92,7 @@ class Embedding:
         closest, distance = self.search(self.vector(category), k=k, without=[category])
         return make_frame(
             {
-                "category": self.category_array().take(pa.array(closest)),
+                "category": self.category_array(closest),
                 "distance": pa.array(distance),
             },
             self.backend,
@@ -182,13 +182,15 @@ class Embedding:
                 word = re.sub(r"\s+", "_", str(category)) or "_"
                 file.write(f"{word} {' '.join(f'{x:.9g}' for x in vector)}\n")
 
-    def category_array(self) -> pa.Array:
-        """Return the categories as an Arrow array; as text where they are of several types."""
-        categories = self.categories
-        try:
-            return pa.array(categories)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # mixed types, huge integers
-            return pa.array([str(category) for category in categories])
+    def category_array(self, rows: Sequence[int] | np.ndarray | None = None) -> pa.Array:
+        """Return the categories as an Arrow array; as text where they are of several types.
+
+        Parameters
+        ----------
+        rows : sequence of int, optional
+            Positions of those that are wanted, in any order; by default all.
+        """
+        return category_array(self.categories, rows)
 
     def _columns(self, include_special: bool) -> dict[str, pa.Array]:
         categories, counts, vectors = self.category_array(), self.counts, self.vectors

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catspace.data.table import read_table
-from catspace.data.vocabulary import MISSING, N_SPECIAL, RARE, UNSEEN, Vocabulary
+from catspace.data.vocabulary import (
+    MISSING,
+    N_SPECIAL,
+    RARE,
+    UNSEEN,
+    Vocabulary,
+    category_array,
+)
 from catspace.exceptions import CatspaceWarning, UnknownCategoryError
 
 
@@ -150,3 +157,9 @@ def test_large_integers_beside_fractions_are_not_lost():
     vocabulary = Vocabulary.fit(objects([2**53 + 1, "x", 0.5]))
     assert None not in vocabulary.categories
     assert vocabulary.n_categories == 3
+
+
+def test_categories_are_an_array_as_they_are_or_text_where_types_differ():
+    assert category_array([3, 1, 2], [2, 0, 0]).to_pylist() == [2, 3, 3]
+    assert category_array(["a", 1, 2**70]).to_pylist() == ["a", "1", str(2**70)]
+    assert category_array(["a"], []).to_pylist() == []

@@ -15,7 +15,7 @@ import pyarrow as pa
 from catspace.analysis.source import get_embedding
 from catspace.data.encoding import TableEncoder
 from catspace.data.table import Column, Table, make_frame, read_table, read_vector
-from catspace.data.vocabulary import N_SPECIAL
+from catspace.data.vocabulary import N_SPECIAL, category_array
 from catspace.embeddings import Embedding
 from catspace.exceptions import InputError, InputTypeError, did_you_mean
 
@@ -62,23 +62,15 @@ class DistanceMatrix:
             ``category_a``, ``category_b``, ``distance`` and ``contexts``.
         """
         a, b = np.triu_indices(len(self), k=1)
-        labels = self.labels()
         return make_frame(
             {
-                "category_a": labels.take(pa.array(a)),
-                "category_b": labels.take(pa.array(b)),
+                "category_a": category_array(self.categories, a),
+                "category_b": category_array(self.categories, b),
                 "distance": pa.array(self.values[a, b], from_pandas=True),
                 "contexts": pa.array(self.contexts[a, b]),
             },
             self.backend,
         )
-
-    def labels(self) -> pa.Array:
-        """Return the categories as an Arrow array; as text where they are of several types."""
-        try:
-            return pa.array(self.categories)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-            return pa.array([str(category) for category in self.categories])
 
 
 def observed_distance(
@@ -231,7 +223,7 @@ def _every_category(contexts: Table, embedding: Embedding, block: np.ndarray) ->
     columns = []
     for column in contexts.columns:
         if column.name == embedding.column:
-            values = embedding.category_array().take(pa.array(np.tile(np.arange(n), len(block))))
+            values = embedding.category_array(np.tile(np.arange(n), len(block)))
             columns.append(Column(column.name, ((None, values),), len(repeated)))
         else:
             columns.append(column.repeat(repeated))

@@ -6,7 +6,6 @@ import numpy as np
 from scipy import stats
 
 from catspace.analysis.source import (
-    category_array,
     centred_components,
     frame_of,
     get_embedding,
@@ -40,7 +39,7 @@ def components(source: Any, column: str, *, n_components: int = 4) -> Any:
     return frame_of(
         embedding,
         {
-            "category": category_array(embedding),
+            "category": embedding.category_array(),
             "count": embedding.counts,
             **{f"component {i + 1}": positions[:, i] for i in range(n_components)},
         },

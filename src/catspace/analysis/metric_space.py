@@ -15,6 +15,7 @@ from catspace.analysis.distances import DistanceMatrix
 from catspace.analysis.projection import correlations
 from catspace.analysis.source import frame_of, get_embedding
 from catspace.data.table import make_frame
+from catspace.data.vocabulary import category_array
 from catspace.embeddings import Embedding
 from catspace.exceptions import InputError, shorten
 
@@ -89,9 +90,10 @@ def merge_redundant(distances: DistanceMatrix, *, tolerance: float = 1e-9) -> An
     for i, j in np.argwhere(np.triu(distances.values <= tolerance, k=1)):
         low, high = sorted((leader[i], leader[j]))
         leader[leader == high] = low
-    labels = distances.labels()
+    names = distances.categories
     return make_frame(
-        {"category": labels, "merged_into": labels.take(pa.array(leader))}, distances.backend
+        {"category": category_array(names), "merged_into": category_array(names, leader)},
+        distances.backend,
     )
 
 
@@ -174,13 +176,12 @@ def compare_distances(
     slope, intercept = np.polyfit(metric, learned, 1)
     pearson, spearman = correlations(metric, learned)
     lower, upper = _envelope(metric, learned)
-    labels = distances.labels()
     n = len(metric)
     return frame_of(
         embedding,
         {
-            "category_a": labels.take(pa.array(a)),
-            "category_b": labels.take(pa.array(b)),
+            "category_a": category_array(distances.categories, a),
+            "category_b": category_array(distances.categories, b),
             "metric": metric,
             "embedding": learned,
             "fitted": intercept + slope * metric,
@@ -228,7 +229,7 @@ def mds(
     )
     layout = np.asarray(model.fit_transform(d))
     columns: dict[str, Any] = {
-        "category": distances.labels(),
+        "category": category_array(distances.categories),
         **{f"x{i}": layout[:, i] for i in range(n_components)},
         "stress": np.full(len(d), _stress(layout, d)),
     }

@@ -7,7 +7,6 @@ from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans
 from sklearn.metrics import silhouette_samples, silhouette_score
 
 from catspace.analysis.source import (
-    category_array,
     frame_of,
     get_embedding,
     get_network_embeddings,
@@ -49,7 +48,7 @@ def nearest(
     embedding = get_embedding(source, column)
     codes, distances = embedding.search(embedding.vector(category), k=k, without=[category])
     columns = {
-        "category": category_array(embedding, codes),
+        "category": embedding.category_array(codes),
         "distance": distances,
         "count": embedding.counts[codes],
     }
@@ -78,9 +77,7 @@ def analogy(source: Any, column: str, a: Any, b: Any, c: Any, *, k: int = 5) -> 
     embedding = get_embedding(source, column, at_least=4)
     point = embedding.vector(c) + embedding.vector(b) - embedding.vector(a)
     codes, distances = embedding.search(point, k=k, without=[a, b, c])
-    return frame_of(
-        embedding, {"category": category_array(embedding, codes), "distance": distances}
-    )
+    return frame_of(embedding, {"category": embedding.category_array(codes), "distance": distances})
 
 
 def direction(source: Any, column: str, a: Any, b: Any) -> Any:
@@ -105,7 +102,7 @@ def direction(source: Any, column: str, a: Any, b: Any) -> Any:
     return frame_of(
         embedding,
         {
-            "category": category_array(embedding, order),
+            "category": embedding.category_array(order),
             "count": embedding.counts[order],
             "position": position[order],
             "distance": off_line[order],
@@ -201,7 +198,7 @@ def cluster(
     return frame_of(
         embedding,
         {
-            "category": category_array(embedding),
+            "category": embedding.category_array(),
             "count": embedding.counts,
             "cluster": labels,
             "silhouette": _silhouettes(vectors, labels),

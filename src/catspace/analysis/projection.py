@@ -8,7 +8,6 @@ from scipy import stats
 from sklearn.manifold import MDS, TSNE, trustworthiness
 
 from catspace.analysis.source import (
-    category_array,
     centred_components,
     frame_of,
     get_embedding,
@@ -48,7 +47,7 @@ def project(source: Any, column: str, *, method: str = "pca", random_state: int 
     return frame_of(
         embedding,
         {
-            "category": category_array(embedding),
+            "category": embedding.category_array(),
             "count": embedding.counts,
             "x": plane[:, 0],
             "y": plane[:, 1],
@@ -110,7 +109,7 @@ def compare_with_map(
     return frame_of(
         embedding,
         {
-            "category": category_array(embedding),
+            "category": embedding.category_array(),
             "map_x": on_map[:, 0],
             "map_y": on_map[:, 1],
             "x": aligned[:, 0],
@@ -166,7 +165,7 @@ def target_along(
         columns["pearson"] += [pearson] * len(has_rows)
         columns["spearman"] += [spearman] * len(has_rows)
     rows = np.tile(has_rows, len(positions))
-    return frame_of(embedding, {**columns, "category": category_array(embedding, rows)})
+    return frame_of(embedding, {**columns, "category": embedding.category_array(rows)})
 
 
 def to_plane(vectors: np.ndarray, method: str, *, random_state: int = 0) -> np.ndarray:

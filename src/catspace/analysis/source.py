@@ -1,6 +1,6 @@
 """What an analysis starts from: a fitted model, its embeddings, or a model file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -78,14 +78,6 @@ def frame_of(embedding: Embedding, columns: Mapping[str, Any]) -> Any:
         for name, values in columns.items()
     }
     return make_frame(arrays, embedding.backend)
-
-
-def category_array(
-    embedding: Embedding, rows: Sequence[int] | np.ndarray | None = None
-) -> pa.Array:
-    """Return categories as they are, or as text where they are of several types."""
-    categories = embedding.category_array()
-    return categories if rows is None else categories.take(pa.array(np.asarray(rows, dtype=int)))
 
 
 def centred_components(vectors: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import procrustes
 
-from catspace.analysis.source import category_array, frame_of, get_network_embeddings
+from catspace.analysis.source import frame_of, get_network_embeddings
 from catspace.embeddings import Embedding
 from catspace.exceptions import InputError
 
@@ -63,7 +63,7 @@ def stability(source: Any, column: str, *, k: int = 10) -> Any:
     return frame_of(
         embedding,
         {
-            "category": category_array(embedding),
+            "category": embedding.category_array(),
             "count": embedding.counts,
             "overlap": np.mean(overlaps, axis=0),
             "chance": np.full(n, k / (n - 1)),

@@ -6,7 +6,7 @@ and each has a row of its own.
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -186,6 +186,24 @@ class Vocabulary:
         if str(category) in shown:
             return f" Did you mean {shown[str(category)]!r}?"
         return did_you_mean(category, shown) if isinstance(category, str) else ""
+
+
+def category_array(
+    categories: Sequence[Any], rows: Sequence[int] | np.ndarray | None = None
+) -> pa.Array:
+    """Return categories as they are, or as text where they are of several types.
+
+    Parameters
+    ----------
+    categories : sequence of object
+    rows : sequence of int, optional
+        Positions of those that are wanted, in any order; by default all.
+    """
+    try:
+        array = pa.array(categories)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # mixed types, huge integers
+        array = pa.array([str(category) for category in categories])
+    return array if rows is None else array.take(pa.array(np.asarray(rows, dtype=int)))
 
 
 def factorize(values: pa.Array) -> tuple[str, pa.Array, np.ndarray]:

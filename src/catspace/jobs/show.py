@@ -7,7 +7,6 @@ import pyarrow as pa
 from rich.table import Table as Grid
 
 from catspace import artifact
-from catspace.analysis.source import category_array
 from catspace.data.text import parse_column
 from catspace.embeddings import Embedding, Embeddings
 from catspace.exceptions import CatspaceError
@@ -21,7 +20,7 @@ def find_neighbours(model: Path, column: str, category: str, k: int) -> list[Rec
     embedding = Embeddings.load(model)[column]
     value = _as_category(embedding, category)
     codes, distances = embedding.search(embedding.vector(value), k=k, without=[value])
-    names = category_array(embedding, codes).to_pylist()
+    names = embedding.category_array(codes).to_pylist()
     counts = embedding.counts[codes].tolist()
     return [
         {"category": name, "distance": distance, "count": count}
