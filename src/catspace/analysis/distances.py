@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catspace.analysis.source import get_embedding
+from catspace.analysis.source import check_columns, get_embedding
 from catspace.data.encoding import TableEncoder
 from catspace.data.table import Column, Table, make_frame, read_table, read_vector
 from catspace.data.vocabulary import N_SPECIAL, category_array
 from catspace.embeddings import Embedding
-from catspace.exceptions import InputError, InputTypeError, did_you_mean
+from catspace.exceptions import InputError, InputTypeError
 
 # Rows that a model predicts at once: categories times contexts.
 _PREDICT_ROWS = 200_000
@@ -101,7 +101,7 @@ def observed_distance(
     DistanceMatrix
     """
     table = read_table(X)
-    _check_columns(table, [column, *ignore])
+    check_columns(table, [column, *ignore])
     target = np.asarray(read_vector(y, "target"), dtype=float)
     if len(target) != table.n_rows:
         raise InputError(f"The table has {table.n_rows} rows and the target {len(target)}.")
@@ -164,7 +164,7 @@ def model_distance(
         )
     embedding = get_embedding(model, column, at_least=2)
     table = read_table(X)
-    _check_columns(table, [column])
+    check_columns(table, [column])
     random = np.random.default_rng(random_state)
     n_contexts = min(n_contexts, table.n_rows)
     rows = np.sort(random.choice(table.n_rows, size=n_contexts, replace=False))
@@ -237,9 +237,3 @@ def _refuse_too_many(n: int) -> None:
             hint="nearest() looks for the neighbours of one category among millions; or fit with "
             "min_frequency, and compare those that are left.",
         )
-
-
-def _check_columns(table: Table, names: Sequence[str]) -> None:
-    for name in names:
-        if name not in table.names:
-            raise InputError(f"The table has no column {name!r}.{did_you_mean(name, table.names)}")

@@ -7,6 +7,7 @@ from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans
 from sklearn.metrics import silhouette_samples, silhouette_score
 
 from catspace.analysis.source import (
+    check_columns,
     frame_of,
     get_embedding,
     get_network_embeddings,
@@ -16,7 +17,7 @@ from catspace.analysis.stability import neighbour_agreement
 from catspace.data.table import read_table
 from catspace.data.vocabulary import N_SPECIAL, factorize
 from catspace.embeddings import Embedding
-from catspace.exceptions import InputError, did_you_mean
+from catspace.exceptions import InputError
 
 _MOST_CLUSTERS = 12
 # Silhouettes need all distances; beyond this many categories a sample is judged.
@@ -133,8 +134,7 @@ def explain_direction(source: Any, column: str, a: Any, b: Any, X: Any) -> Any:
     """
     embedding = get_embedding(source, column, at_least=2)
     table = read_table(X)
-    if column not in table.names:
-        raise InputError(f"The table has no column {column!r}.{did_you_mean(column, table.names)}")
+    check_columns(table, [column])
     position, _ = _along(embedding, a, b)
     codes = embedding.vocabulary.encode(table.columns[table.names.index(column)])
     is_known = codes >= N_SPECIAL

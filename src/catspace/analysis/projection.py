@@ -9,13 +9,14 @@ from sklearn.manifold import MDS, TSNE, trustworthiness
 
 from catspace.analysis.source import (
     centred_components,
+    check_columns,
     frame_of,
     get_embedding,
     refuse_equal_vectors,
 )
 from catspace.data.table import read_table, read_vector
 from catspace.embeddings import Embedding
-from catspace.exceptions import InputError, did_you_mean, shorten
+from catspace.exceptions import InputError, shorten
 
 METHODS = ("pca", "tsne", "mds")
 # Trustworthiness needs all distances; beyond this many categories a sample is judged.
@@ -206,11 +207,7 @@ def perplexity_for(n: int) -> float:
 def category_means(embedding: Embedding, X: Any, y: Any) -> np.ndarray:
     """Return the mean target of each category, NaN where the table has none of it."""
     table, target = read_table(X), np.asarray(read_vector(y, "target"))
-    if embedding.column not in table.names:
-        raise InputError(
-            f"The table has no column {embedding.column!r}."
-            f"{did_you_mean(embedding.column, table.names)}"
-        )
+    check_columns(table, [embedding.column])
     if target.dtype.kind not in "biuf" or target.ndim != 1:
         raise InputError("The target must be one number for each row.")
     if len(target) != table.n_rows:

@@ -1,15 +1,15 @@
 """What an analysis starts from: a fitted model, its embeddings, or a model file."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from catspace.data.table import make_frame
+from catspace.data.table import Table, make_frame
 from catspace.embeddings import Embedding, Embeddings
-from catspace.exceptions import InputError, InputTypeError
+from catspace.exceptions import InputError, InputTypeError, did_you_mean
 
 
 def get_embedding(source: Any, column: str | None = None, *, at_least: int = 1) -> Embedding:
@@ -78,6 +78,13 @@ def frame_of(embedding: Embedding, columns: Mapping[str, Any]) -> Any:
         for name, values in columns.items()
     }
     return make_frame(arrays, embedding.backend)
+
+
+def check_columns(table: Table, names: Iterable[str]) -> None:
+    """Say so where a table lacks a column."""
+    for name in names:
+        if name not in table.names:
+            raise InputError(f"The table has no column {name!r}.{did_you_mean(name, table.names)}")
 
 
 def centred_components(vectors: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray]:

@@ -110,9 +110,7 @@ def stream_file(path: Path, *, rows: int = 100_000) -> Iterator[pa.Table]:
 
 def _stream_csv(path: Path) -> Iterator[pa.Table]:
     encoding, separator = _find_dialect(path)
-    with path.open(encoding=encoding, newline="") as file:
-        names = next(csv.reader(file, delimiter=separator), [])
-    names = [name.removeprefix("\ufeff") for name in names]
+    names = _read_names(path, encoding, separator)
     reader = pyarrow.csv.open_csv(
         path,
         read_options=pyarrow.csv.ReadOptions(encoding=encoding, block_size=_BLOCK_BYTES),
@@ -186,12 +184,17 @@ def _read_csv(path: Path) -> pa.Table:
             wrong = _WRONG_TYPE.search(str(error))
             if wrong is None:
                 raise
-            with path.open(encoding=encoding, newline="") as file:
-                name = next(csv.reader(file, delimiter=separator))[int(wrong[1])]
-            name = name.removeprefix("\ufeff")
+            name = _read_names(path, encoding, separator)[int(wrong[1])]
             if types.get(name) == pa.string():
                 raise
             types[name] = _WIDER.get(wrong[2], pa.string())
+
+
+def _read_names(path: Path, encoding: str, separator: str) -> list[str]:
+    """Return the names of the columns of a CSV file: its first line."""
+    with path.open(encoding=encoding, newline="") as file:
+        names = next(csv.reader(file, delimiter=separator), [])
+    return [name.removeprefix("\ufeff") for name in names]
 
 
 def find_separator(top: str) -> str:
