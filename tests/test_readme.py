@@ -25,9 +25,10 @@ def test_the_readmes_code_runs_as_it_stands(block, tmp_path, monkeypatch):
     exec(compile(imports + block, "README.md", "exec"), {})
 
 
-def test_the_code_on_analysis_runs_from_top_to_bottom(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["analysis.md", "export.md"])
+def test_the_code_of_a_page_runs_from_top_to_bottom(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    exec(compile("\n".join(blocks(ROOT / "docs" / "analysis.md")), "analysis.md", "exec"), {})
+    exec(compile("\n".join(blocks(ROOT / "docs" / name)), name, "exec"), {})
     plt.close("all")
 
 

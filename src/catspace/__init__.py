@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         EmbeddingRegressor,
         load,
     )
+    from catspace.onnx import to_onnx
 
 __version__ = version("catspace")
 
@@ -30,6 +31,7 @@ _HOME_OF = {
     "load": "catspace.estimators",
     "load_rossmann": "catspace.data.datasets",
     "make_sales": "catspace.data.datasets",
+    "to_onnx": "catspace.onnx",
 }
 
 _MODULES = ("analysis", "plots")
@@ -45,6 +47,7 @@ __all__ = [
     "load_rossmann",
     "make_sales",
     "plots",
+    "to_onnx",
 ]
 
 

@@ -164,6 +164,22 @@ def info(model: Model, as_json: AsJson = False) -> None:
         Console().print(info_grid(found))
 
 
+@app.command(epilog="Example: catspace export sales.catspace --onnx sales.onnx")
+def export(
+    model: Model,
+    onnx: Annotated[Path, typer.Option(help="Where to write the graph, by custom a .onnx file.")],
+    as_json: AsJson = False,
+) -> None:
+    """Write a model as an ONNX graph, from raw values to predictions."""
+    from catspace.jobs.export import export_grid, export_onnx
+
+    written = export_onnx(model, onnx)
+    if as_json:
+        print(json.dumps(written, ensure_ascii=False))
+    else:
+        Console().print(export_grid(written))
+
+
 def _score(model: Path, source: str, out: str, *, what: str, probabilities: bool = False) -> None:
     from catspace.estimators import load
     from catspace.jobs.score import score_files

@@ -44,5 +44,10 @@ def explaining(path: Path, kind: type[CatspaceError] = CatspaceError) -> Iterato
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file completely or not at all."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file completely or not at all."""
     with explaining(path), replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes(content)

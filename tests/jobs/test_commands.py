@@ -6,6 +6,7 @@ import os
 import sys
 
 import numpy as np
+import onnxruntime
 import pandas as pd
 import polars as pl
 import pytest
@@ -171,6 +172,52 @@ def test_info_tells_what_is_in_the_file(files):
         "column": "store", "categories": 20, "dimension": 10, "rows": 2700,
     }  # fmt: skip
     assert "EmbeddingRegressor, 1 network" in run("info", folder / "sales.catspace").output
+
+
+def test_an_exported_graph_predicts_like_the_command(files):
+    folder, _ = files
+    out = folder / "sales.onnx"
+    done = run("export", folder / "sales.catspace", "--onnx", out, "--json")
+    written = json.loads(done.stdout)
+    assert written["bytes"] == out.stat().st_size
+    assert written["outputs"] == ["prediction"]
+    frame = pd.read_csv(folder / "sales.csv")
+    feeds = {
+        column["name"]: frame[column["name"]].fillna(column["missing"]).to_numpy()[:, None]
+        if column["type"] == "string"
+        else frame[column["name"]].to_numpy(float)[:, None]
+        for column in written["inputs"]
+    }
+    (predicted,) = onnxruntime.InferenceSession(out).run(None, feeds)
+    expected = catspace.load(folder / "sales.catspace").predict(folder / "sales.csv")
+    np.testing.assert_allclose(predicted[:, 0], expected, rtol=1e-5)
+
+
+def test_export_tells_what_goes_in_and_what_comes_out(files):
+    folder, _ = files
+    output = run("export", folder / "sales.catspace", "--onnx", folder / "told.onnx").output
+    assert "returns prediction" in " ".join(output.split())
+    state = next(line for line in output.splitlines() if "state" in line)
+    assert [cell.strip() for cell in state.split("│")[1:-1]] == [
+        "state",
+        "string",
+        "category",
+        "''",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("nowhere/m.onnx", r"cannot be written: No such file or directory"),
+        ("folder.onnx", r"folder.onnx' cannot be written: Is a directory"),
+    ],
+)
+def test_a_graph_that_cannot_be_written_leaves_nothing_behind(files, tmp_path, where, message):
+    (tmp_path / "folder.onnx").mkdir()
+    with pytest.raises(CatspaceError, match=message):
+        run("export", files[0] / "sales.catspace", "--onnx", tmp_path / where)
+    assert [path.name for path in tmp_path.rglob("*")] == ["folder.onnx"]
 
 
 def test_classes_are_predicted_with_their_probabilities(tmp_path):

@@ -25,7 +25,7 @@ from catspace.exceptions import (
 # Below this a division would overflow.
 _SMALLEST_SCALE = 1e-200
 # Past this many robust standard deviations a number is bent towards a limit.
-_BEND = 3.0
+BEND = 3.0
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Scaling:
         """Return the features of a column; shape (n_rows, 1 or 2)."""
         missing = np.isnan(values)
         z = np.where(missing, 0.0, (values - self.centre) / self.scale)
-        z /= np.hypot(1, z / _BEND)
+        z /= np.hypot(1, z / BEND)
         return np.stack([z, missing] if self.has_missing else [z], axis=1).astype(np.float32)
 
 

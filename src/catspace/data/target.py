@@ -18,7 +18,7 @@ _IS_ALLOWED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "log1p": lambda y: y > -1,
     "paper": lambda y: y >= 1,
 }
-_LARGEST_EXPONENT = float(np.log(np.finfo(np.float64).max)) - 1
+LARGEST_EXPONENT = float(np.log(np.finfo(np.float64).max)) - 1
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class RegressionTarget:
         """Return predictions on the user's scale, from outputs of shape (n_rows, n_outputs)."""
         moved = outputs.astype(np.float64) * self.scale + self.centre
         if self.transform is not None:
-            moved = np.minimum(moved, _LARGEST_EXPONENT)
+            moved = np.minimum(moved, LARGEST_EXPONENT)
             moved = np.expm1(moved) if self.transform == "log1p" else np.exp(moved)
         return np.asarray(moved[:, 0] if self.is_vector else moved)
 

@@ -6,7 +6,7 @@ and each has a row of its own.
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ N_SPECIAL = 3
 SPECIAL_NAMES = ("(missing)", "(rare)", "(unseen)")
 
 # Whole floats up to here are exact, so they can stand for integers.
-_LARGEST_EXACT = 2.0**53
+LARGEST_EXACT = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ def _whole_if_possible(values: pa.Array) -> pa.Array:
     """Return floats as integers where all of them are whole; NaN becomes null."""
     floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     present = ~np.isnan(floats)
-    whole = (np.abs(floats) <= _LARGEST_EXACT) & (np.trunc(floats) == floats)
+    whole = (np.abs(floats) <= LARGEST_EXACT) & (np.trunc(floats) == floats)
     if whole[present].all():
         return pa.array(np.where(present, floats, 0).astype(np.int64), mask=~present)
     return pa.array(np.where(floats == 0, 0.0, floats), mask=~present)  # -0.0 is 0.0
@@ -298,11 +298,13 @@ def _merge(arrays: list[pa.Array], counts: list[np.ndarray]) -> tuple[pa.Array, 
 _KIND_WORDS = {"number": "numbers", "time": "dates", "clock": "times", "duration": "durations"}
 
 
+def describe_kinds(kinds: Iterable[str]) -> str:
+    """Return the kinds of values in words: ``numbers and text``."""
+    return " and ".join(_KIND_WORDS.get(kind, kind) for kind in sorted(kinds))
+
+
 def _warn_about_kinds(column: str, known: set[str], new: set[str]) -> None:
-    then, now = (
-        " and ".join(_KIND_WORDS.get(kind, kind) for kind in sorted(kinds))
-        for kinds in (known, new)
-    )
+    then, now = describe_kinds(known), describe_kinds(new)
     warnings.warn(
         f"Column {column!r} held {then} in fit and holds {now} now, so its values count as unseen."
         f"\nHint: convert the column to {then} first.",
