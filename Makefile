@@ -7,15 +7,15 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --constraint c
 # Where the Rossmann files are, for the real experiments.
 CATSPACE_DATA ?= ../shared/data
 
-.PHONY: run test test-all lint bench reproduce format clean
+.PHONY: run test test-all lint browser bench reproduce format clean
 
 run: $(VENV)/.installed
 	$(BIN)/python examples/quickstart.py --out out
 
-test: lint
+test: lint browser
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-test-all: lint
+test-all: lint browser
 	$(BIN)/python -m pytest -n 2
 
 lint: $(VENV)/.installed
@@ -23,6 +23,12 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The report's page is tested in a real browser: Debian's, where the machine has none and lets us.
+browser:
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null \
+	|| (apt-get update -qq && apt-get install -qq -y chromium >/dev/null) \
+	|| echo "There is no Chromium here and none can be installed: the browser tests will be skipped."
 
 format: $(VENV)/.installed
 	$(BIN)/ruff format .

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         load,
     )
     from catspace.onnx import to_onnx
+    from catspace.report import write_report
 
 __version__ = version("catspace")
 
@@ -32,6 +33,7 @@ _HOME_OF = {
     "load_rossmann": "catspace.data.datasets",
     "make_sales": "catspace.data.datasets",
     "to_onnx": "catspace.onnx",
+    "write_report": "catspace.report",
 }
 
 _MODULES = ("analysis", "plots")
@@ -48,6 +50,7 @@ __all__ = [
     "make_sales",
     "plots",
     "to_onnx",
+    "write_report",
 ]
 
 

@@ -68,9 +68,13 @@ def fit(
         float, typer.Option(help="Share of the rows to hold back for the scores; 0 for none.")
     ] = 0.1,
     seed: Annotated[int, typer.Option(help="Of everything that is random.")] = 0,
+    report: Annotated[
+        Path | None, typer.Option(help="Also write a page that shows what the model learned.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Learn from a table: vectors for its categories, and a model that predicts."""
+    _check_folders(out, report)
     from catspace.jobs.fit import fit_files, score_grid
 
     console = Console(stderr=as_json)
@@ -87,15 +91,21 @@ def fit(
         console=console,
     )
     fitting.model.save(out)
-    if as_json:
-        print(json.dumps({"model": str(out), "scores": fitting.scores, "rows": fitting.n_train}))
-        return
-    if fitting.scores:
+    n_rows = fitting.table.n_rows
+    if fitting.scores and not as_json:
         console.print(score_grid(fitting))
     console.print(
-        f"Trained on {fitting.n_train:,} rows in {fitting.seconds:.1f} s. The model is in "
+        f"Trained on {n_rows:,} rows in {fitting.seconds:.1f} s. The model is in "
         f"[bold]{out}[/bold]."
     )
+    if report is not None:
+        from catspace.jobs.report import report_model
+
+        report_model(fitting.model, report, fitting.table, scores=fitting.scores, console=console)
+    if as_json:
+        page = None if report is None else str(report)
+        result = {"model": str(out), "scores": fitting.scores, "rows": n_rows, "report": page}
+        print(json.dumps(result))
 
 
 @app.command(epilog="Example: catspace predict sales.catspace new.csv -o predicted.csv")
@@ -152,6 +162,28 @@ def embeddings(
     write_embedding(model, column, out)
 
 
+@app.command(epilog="Example: catspace report sales.catspace --data sales.csv -o sales.html")
+def report(
+    model: Model,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")],
+    data: Annotated[
+        str | None,
+        typer.Option(help="The training table: for colours by the target, and distances."),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="The column that was predicted, if the model does not know.")
+    ] = None,
+) -> None:
+    """Write what a model learned as one page that opens in any browser, offline."""
+    _check_folders(out)
+    from catspace.estimators import load
+    from catspace.jobs.fit import read_source
+    from catspace.jobs.report import report_model
+
+    table = None if data is None else read_source(data)
+    report_model(load(model), out, table, target, console=Console())
+
+
 @app.command(epilog="Example: catspace info sales.catspace")
 def info(model: Model, as_json: AsJson = False) -> None:
     """Tell what is in a model file."""
@@ -189,6 +221,13 @@ def _score(model: Path, source: str, out: str, *, what: str, probabilities: bool
     seconds = time.perf_counter() - start
     if out != "-":
         Console(stderr=True).print(f"{n_rows:,} rows in {seconds:.1f} s: {out}")
+
+
+def _check_folders(*files: Path | None) -> None:
+    """Say before the work, not after it, that there is no place for its result."""
+    for file in files:
+        if file is not None and not file.expanduser().parent.is_dir():
+            raise CatspaceError(f"There is no folder {str(file.parent)!r} to write to.")
 
 
 def _names(listed: str) -> list[str]:

@@ -128,6 +128,19 @@ class Embedding:
         closest = closest[np.argsort(distance[closest], kind="stable")]
         return closest, distance[closest]
 
+    def select(self, positions: np.ndarray) -> "Embedding":
+        """Return the embedding of some of the categories, in the order that they have here.
+
+        Parameters
+        ----------
+        positions : int array of shape (n_kept,)
+            Of the categories in ``categories`` and ``vectors``.
+        """
+        kept = np.concatenate([np.arange(N_SPECIAL), N_SPECIAL + np.sort(positions)])
+        return Embedding(
+            self.column, self.vocabulary.select(positions), self.table[kept], self.backend
+        )
+
     def to_frame(self, *, include_special: bool = False) -> Any:
         """Return categories, counts and vectors as one frame.
 

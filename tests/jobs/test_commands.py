@@ -330,3 +330,55 @@ def test_an_error_of_the_reader_is_not_blamed_on_the_output(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"in.csv"), TableSink(tmp_path / "p.csv"):
         (tmp_path / "in.csv").read_text()
     assert not list(tmp_path.iterdir())
+
+
+def test_fit_writes_a_report_with_the_scores_it_printed(files, tmp_path):
+    folder, _ = files
+    done = run(
+        "fit", folder / "sales.csv", "--target", "Sales", "--json", "--log",
+        "--categorical", "store,day_of_week,promo,year,month,day",
+        "-o", tmp_path / "m.catspace", "--report", tmp_path / "page.html",
+    )  # fmt: skip
+    result = json.loads(done.stdout)
+    assert result["report"] == str(tmp_path / "page.html")
+    page = report_data(tmp_path / "page.html")
+    assert page["target"] == "Sales"
+    shown = {method: values for method, *values in page["scores"]["rows"]}
+    assert shown["catspace"] == pytest.approx(list(result["scores"]["catspace"].values()))
+    assert dict(page["facts"])["rows in training"] == result["rows"]
+
+
+def test_a_model_file_remembers_its_target_for_the_report(files, tmp_path):
+    folder, _ = files
+    out = tmp_path / "page.html"
+    done = run("report", folder / "sales.catspace", "--data", folder / "sales.csv", "-o", out)
+    assert "The report is in" in done.stdout
+    columns = {column["name"]: column for column in report_data(out)["columns"]}
+    state = columns["state"]
+    means = pd.read_csv(folder / "sales.csv").groupby("state")["Sales"].mean()
+    target = next(colour for colour in state["colours"] if colour["name"] == "target")
+    expected = means[state["categories"]].tolist()
+    assert target["values"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_report_without_its_table_has_the_maps(files, tmp_path):
+    folder, _ = files
+    run("report", folder / "sales.catspace", "-o", tmp_path / "page.html")
+    assert all("colours" not in column for column in report_data(tmp_path / "page.html")["columns"])
+
+
+@pytest.mark.parametrize("option", ["-o", "--report"])
+def test_a_place_that_is_not_there_is_refused_before_training(files, tmp_path, option):
+    folder, _ = files
+    good = {"-o": tmp_path / "m.catspace", "--report": tmp_path / "p.html"}
+    arguments = [
+        part for pair in ({**good, option: tmp_path / "no" / "x"}).items() for part in pair
+    ]
+    with pytest.raises(CatspaceError, match=r"There is no folder '.*no' to write to"):
+        run("fit", folder / "not-even-read.csv", "--target", "Sales", *arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def report_data(path):
+    text = path.read_text(encoding="utf-8")
+    return json.loads(text.split('id="data">', 1)[1].split("</script>", 1)[0])

@@ -16,7 +16,7 @@ from catspace.exceptions import InputError, InputTypeError
 
 _BLOCK = 2048
 # D'Agostino's test is an approximation that needs some values to rest on.
-_FEWEST_FOR_K2 = 8
+FEWEST_FOR_K2 = 8
 
 
 def components(source: Any, column: str, *, n_components: int = 4) -> Any:
@@ -62,7 +62,7 @@ def normality(source: Any, column: str, *, n_components: int = 4) -> Any:
         (excess), ``k2`` (D'Agostino's K²) and ``p_value``: small where the distribution is not
         normal.
     """
-    embedding = get_embedding(source, column, at_least=_FEWEST_FOR_K2)
+    embedding = get_embedding(source, column, at_least=FEWEST_FOR_K2)
     refuse_equal_vectors(embedding)
     n_components = min(n_components, *embedding.vectors.shape)
     positions, shares = centred_components(embedding.vectors, n_components)

@@ -213,12 +213,19 @@ def category_means(embedding: Embedding, X: Any, y: Any) -> np.ndarray:
     if len(target) != table.n_rows:
         raise InputError(f"The table has {table.n_rows} rows and the target {len(target)}.")
     codes = embedding.vocabulary.encode(table.columns[table.names.index(embedding.column)])
-    n_rows = len(embedding.table)
-    counts = np.bincount(codes, minlength=n_rows)
-    sums = np.bincount(codes, weights=target.astype(float), minlength=n_rows)
-    means = np.full(n_rows, np.nan)
-    np.divide(sums, counts, out=means, where=counts > 0)
-    return means[n_rows - len(embedding) :]
+    first = len(embedding.table) - len(embedding)  # the categories come after the special rows
+    return means_by_code(codes - first, target.astype(float), len(embedding))
+
+
+def means_by_code(codes: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
+    """Return the mean of the values of each code from 0 to n - 1, NaN where there are none.
+
+    Negative codes and values that are NaN do not count.
+    """
+    used = (codes >= 0) & ~np.isnan(values)
+    counts = np.bincount(codes[used], minlength=n)
+    sums = np.bincount(codes[used], weights=values[used], minlength=n)
+    return np.asarray(np.divide(sums, counts, out=np.full(n, np.nan), where=counts > 0))
 
 
 def correlations(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:

@@ -50,7 +50,7 @@ def stability(source: Any, column: str, *, k: int = 10) -> Any:
             hint="ask for single ones with nearest(..., with_agreement=True).",
         )
     k = min(k, n - 1)
-    neighbours = [_all_neighbours(network.vectors, k) for network in networks]
+    neighbours = [_all_neighbours(network.vectors, k)[0] for network in networks]
     overlaps = [
         [len(set(first) & set(second)) / k for first, second in zip(one, other, strict=True)]
         for one, other in combinations(neighbours, 2)
@@ -87,13 +87,42 @@ def neighbour_agreement(
     return np.asarray(np.mean([np.isin(codes, others) for others in found], axis=0))
 
 
-def _all_neighbours(vectors: np.ndarray, k: int) -> np.ndarray:
-    """Return the k nearest of each vector; int array of shape (n, k)."""
+def find_all_neighbours(
+    networks: Sequence[Embedding], k: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return the nearest of every category in the first network, and how far the others agree.
+
+    Returns
+    -------
+    neighbours : int array of shape (n_categories, k)
+        Positions, nearest first.
+    distances : float array of shape (n_categories, k)
+    agreement : float array of shape (n_categories, k), or None where there is one network
+        The share of the other networks in which it is among the k nearest too.
+    """
+    neighbours, distances = _all_neighbours(networks[0].vectors, k)
+    if len(networks) < 2:
+        return neighbours, distances, None
+    agreement = np.zeros(neighbours.shape)
+    for other in networks[1:]:
+        theirs, _ = _all_neighbours(other.vectors, k)
+        agreement += (neighbours[:, :, None] == theirs[:, None, :]).any(axis=2)
+    return neighbours, distances, agreement / (len(networks) - 1)
+
+
+def _all_neighbours(vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return positions and distances of the k nearest of each vector; both of shape (n, k)."""
+    vectors = vectors.astype(np.float64)
     squares = np.einsum("ij,ij->i", vectors, vectors)
     found = np.empty((len(vectors), k), dtype=np.int64)
+    distances = np.empty((len(vectors), k))
     for begin in range(0, len(vectors), _BLOCK):
-        block = vectors[begin : begin + _BLOCK]
-        distance = squares - 2 * block @ vectors.T
-        distance[np.arange(len(block)), begin + np.arange(len(block))] = np.inf
-        found[begin : begin + _BLOCK] = np.argpartition(distance, k - 1, axis=1)[:, :k]
-    return found
+        block = np.arange(begin, min(begin + _BLOCK, len(vectors)))
+        square = squares - 2 * vectors[block] @ vectors.T + squares[block, None]
+        square[np.arange(len(block)), block] = np.inf
+        closest = np.argpartition(square, k - 1, axis=1)[:, :k]
+        square = np.take_along_axis(square, closest, axis=1)
+        order = np.argsort(square, axis=1, kind="stable")
+        found[block] = np.take_along_axis(closest, order, axis=1)
+        distances[block] = np.sqrt(np.maximum(np.take_along_axis(square, order, axis=1), 0))
+    return found, distances

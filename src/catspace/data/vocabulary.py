@@ -147,6 +147,24 @@ class Vocabulary:
             _warn_about_kinds(column.name, known_kinds, new_kinds)
         return codes
 
+    def select(self, positions: np.ndarray) -> "Vocabulary":
+        """Return a vocabulary of some of the categories, in the order that they have here.
+
+        Parameters
+        ----------
+        positions : int array of shape (n_kept,)
+            Of the categories in ``categories``. All others count as unseen.
+        """
+        kept = np.concatenate([np.arange(N_SPECIAL), N_SPECIAL + np.sort(positions)])
+        new_row = np.full(self.n_rows, -1, dtype=np.int64)
+        new_row[kept] = np.arange(len(kept))
+        values, rows = {}, {}
+        for kind, old in self.rows.items():
+            stays = new_row[old] >= 0
+            values[kind] = self.values[kind].filter(pa.array(stays))
+            rows[kind] = new_row[old][stays]
+        return Vocabulary(values, rows, self.counts[kept])
+
     def code(self, category: Any, column: str) -> int:
         """Return the row of one category; missing values are asked for with None."""
         try:

@@ -42,13 +42,16 @@ class Fitting:
     model : EmbeddingRegressor or EmbeddingClassifier
     scores : dict of method to dict of score to float
         Empty where no rows were held back.
-    n_train, n_validation : int
+    table : Table
+        The rows that the model was trained on, target included.
+    n_validation : int
+        How many rows were held back.
     seconds : float
     """
 
     model: EmbeddingRegressor | EmbeddingClassifier
     scores: dict[str, dict[str, float]]
-    n_train: int
+    table: Table
     n_validation: int
     seconds: float
 
@@ -84,13 +87,9 @@ def fit_files(
     _check_columns(arrow.column_names, [target], "--target")
     _check_columns(arrow.column_names, drop, "--drop")
     _check_columns(arrow.column_names, categorical, "--categorical")
-    table, column = read_table(arrow.drop_columns(list(drop))).pop(target)
+    whole = _with_known_target(read_table(arrow.drop_columns(list(drop))), target, console)
+    table, column = whole.pop(target)
     y = read_vector(column, "target")
-    is_known = np.array([value is not None and value == value for value in y])
-    if not is_known.all():
-        console.print(f"{(~is_known).sum():,} rows without {target} are left out.")
-        rows = np.flatnonzero(is_known)
-        table, y = table.take(rows), y[rows]
     task = _choose_task(task, y, target)
     y = y if task == "classification" else y.astype(float)
     console.print(_describe(table, categorical), f"{table.n_rows:,} rows, to predict {target}")
@@ -112,12 +111,22 @@ def fit_files(
     else:
         model = EmbeddingClassifier(**settings)
     start = time.perf_counter()
-    model.fit(table.take(used), y[used])
+    training = whole.take(used)
+    model.fit(training, target)
     seconds = time.perf_counter() - start
     scores = {}
     if n_validation:
         scores = _compare(model, table, y, used, held_back, log=log, seed=seed)
-    return Fitting(model, scores, len(used), n_validation, seconds)
+    return Fitting(model, scores, training, n_validation, seconds)
+
+
+def _with_known_target(table: Table, target: str, console: Console) -> Table:
+    values = read_vector(table.pop(target)[1], "target")
+    is_known = np.array([value is not None and value == value for value in values])
+    if is_known.all():
+        return table
+    console.print(f"{(~is_known).sum():,} rows without {target} are left out.")
+    return table.take(np.flatnonzero(is_known))
 
 
 def score_grid(fitting: Fitting) -> Grid:
