@@ -10,7 +10,7 @@ CATSPACE_DATA ?= ../shared/data
 .PHONY: run test test-all lint browser bench reproduce format clean
 
 run: $(VENV)/.installed
-	$(BIN)/python examples/quickstart.py --out out
+	$(BIN)/catspace reproduce --figures --report --out out
 
 test: lint browser
 	$(BIN)/python -m pytest -n 2 -m "not slow"

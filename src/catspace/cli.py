@@ -258,6 +258,9 @@ def reproduce(
     figures: Annotated[
         bool, typer.Option("--figures", help="Draw the paper's figures after the tables.")
     ] = False,
+    report: Annotated[
+        bool, typer.Option("--report", help="Write a page about what catspace learned.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("out"),
 ) -> None:
     """Run the paper's experiments: every method, raw and with entity embeddings.
@@ -281,6 +284,7 @@ def reproduce(
         rows=rows,
         seed=seed,
         figures=figures,
+        report=report,
         out=out,
     )
 

@@ -86,6 +86,21 @@ def test_without_data_the_protocol_runs_on_generated_data(tmp_path):
     assert (tmp_path / "results.csv").read_text().count("\n") == 3
 
 
+def test_the_report_shows_the_methods_beside_each_other(tmp_path, monkeypatch):
+    monkeypatch.setattr("catspace.paper.reproduce._GENERATED_ROWS", 3_000)
+    monkeypatch.setattr("catspace.paper.reproduce._GENERATED_STORES", 20)
+    console = Console(file=io.StringIO(), width=200)
+    records = reproduce(
+        data=None, only=["median"], split="shuffled", rows=1_000, out=tmp_path, report=True,
+        console=console,
+    )  # fmt: skip
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    page = json.loads(text.split('id="data">', 1)[1].split("</script>", 1)[0])
+    assert page["scores"]["rows"] == [["historical median, raw", records[0]["mape"]]]
+    assert dict(page["facts"])["rows in training"] == 1_000
+    assert "report.html in a browser" in console.file.getvalue()
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

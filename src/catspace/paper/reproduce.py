@@ -21,7 +21,7 @@ from catspace.paper.competition import (
     compete,
     load_competition,
 )
-from catspace.paper.methods import METHODS
+from catspace.paper.methods import METHODS, fit_network
 from catspace.paper.protocol import (
     PAPER_DIMS,
     ROWS,
@@ -65,6 +65,7 @@ def reproduce(
     seed: int = 0,
     out: Path = Path("out"),
     figures: bool = False,
+    report: bool = False,
     console: Console | None = None,
 ) -> list[Record]:
     """Run an experiment and write its results.
@@ -84,6 +85,8 @@ def reproduce(
         Folder for ``results.json``, ``results.csv``, ``results.md`` and the trained networks.
     figures : bool, default=False
         Whether to draw the figures after the tables.
+    report : bool, default=False
+        Whether to write ``report.html`` after the tables: what catspace's own model learned.
     console : rich.console.Console, optional
 
     Returns
@@ -121,6 +124,9 @@ def reproduce(
     console.print(f"Written: {out / 'results.md'}, results.csv and results.json beside it.")
     if figures:
         _draw(sales, name, seed, out, console)
+    if report:
+        problem = make_problem(sales, name, SPLITS[0], rows=rows, seed=seed)
+        _report(problem, records, out, console)
     return records
 
 
@@ -134,6 +140,34 @@ def _draw(sales: SalesData, name: str, seed: int, out: Path, console: Console) -
     with _bar(console, "drawing the figures") as progress:
         paths = draw_figures(subject, out, progress=progress)
     console.print(f"Written: {len(paths)} figures in {out / 'figures'}, as PNG and SVG.")
+
+
+def _report(problem: Problem, records: Sequence[Record], out: Path, console: Console) -> None:
+    """Show what catspace's own model learned from the training rows of a split."""
+    from catspace.report import write_report
+
+    X, y = problem.frames.train, problem.y_train
+    parameters = METHODS["catspace"].parameters["ee"]
+    with _bar(console, "training for the report") as progress:
+        model = fit_network(X, y, parameters, seed=problem.seed, progress=progress)
+    scores = {
+        f"{METHODS[record['method']].label}, {record['encoding']}": {"MAPE": record["mape"]}
+        for record in sorted(records, key=lambda record: float(record["mape"]))
+        if record["split"] == problem.split
+    }
+    columns = list(model.embeddings_)
+    with _bar(console, "writing the report") as progress:
+        write_report(
+            model,
+            out / "report.html",
+            X,
+            y,
+            target_name="sales",
+            scores=scores,
+            on_step=lambda column: progress(columns.index(column) / len(columns)),
+        )
+        progress(1.0)
+    console.print(f"Open [bold]{out / 'report.html'}[/bold] in a browser to see what it learned.")
 
 
 def _study(
