@@ -245,7 +245,10 @@ def reproduce(
     ] = None,
     experiment: Annotated[
         str,
-        typer.Option(help="tables, figures, kaggle (the competition), activations or dimensions."),
+        typer.Option(
+            help="tables, figures, kaggle (the competition), map (of Germany), metric (the paper's "
+            "open questions), activations or dimensions."
+        ),
     ] = "tables",
     only: Annotated[
         str, typer.Option(help="Methods to run: knn, or knn:ee, separated by commas.")

@@ -100,6 +100,20 @@ def test_mds_finds_points_again():
     assert found["procrustes"].iloc[0] < 0.05
 
 
+def test_mds_lays_out_a_space_that_is_not_euclidean():
+    # The corners of a square, each at 1 from its neighbours and at 2 from the opposite one: in no
+    # Euclidean space can both ways around be straight.
+    d = [[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]]
+    found = mds(matrix(d), n_components=4)
+    layout = found[["x0", "x1", "x2", "x3"]].to_numpy()
+    assert np.isfinite(layout).all()
+    apart, wanted = pdist(layout), squareform(np.array(d))
+    scale = (apart @ wanted) / (apart @ apart)
+    expected = np.sqrt(np.square(scale * apart - wanted).sum() / np.square(wanted).sum())
+    assert found["stress"].iloc[0] == pytest.approx(expected)
+    assert expected > 0.1
+
+
 def test_distortion_is_stretch_times_shrink():
     source = make_embedding([[0.0], [1.0], [3.0]])
     d = [[0, 1, 1], [1, 0, 1], [1, 1, 0]]  # learned: 1, 3, 2

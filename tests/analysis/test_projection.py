@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.spatial import procrustes
+from scipy.spatial.distance import pdist
 from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
 
@@ -132,3 +133,10 @@ def test_the_target_follows_the_direction_that_was_built_for_it(sales):
 def test_what_cannot_be_drawn_is_a_sentence(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_mds_lays_out_vectors_of_one_dimension():
+    source = make_embedding([[0.0], [1.0], [3.0], [7.0]])
+    found = project(source, "place", method="mds")
+    apart = pdist(found[["x", "y"]].to_numpy())
+    np.testing.assert_allclose(apart, [1, 3, 7, 2, 6, 4], rtol=0.05)

@@ -221,13 +221,9 @@ def mds(
     """
     d = _complete(distances)
     model = MDS(
-        n_components,
-        metric="precomputed",
-        n_init=1,
-        init="classical_mds",
-        random_state=random_state,
+        n_components, metric="precomputed", n_init=1, init="random", random_state=random_state
     )
-    layout = np.asarray(model.fit_transform(d))
+    layout = np.asarray(model.fit_transform(d, init=_classical_layout(d, n_components)))
     columns: dict[str, Any] = {
         "category": category_array(distances.categories),
         **{f"x{i}": layout[:, i] for i in range(n_components)},
@@ -308,6 +304,21 @@ def _envelope(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if inside.any():
             lower[inside], upper[inside] = np.quantile(y[inside], [0.01, 0.99])
     return lower, upper
+
+
+def _classical_layout(d: np.ndarray, n_components: int) -> np.ndarray:
+    """Return where MDS starts: Torgerson's layout; shape (n, n_components).
+
+    A metric space that is not Euclidean has directions of negative variance; they are left flat.
+    """
+    squares = np.square(d)
+    centred = squares - squares.mean(axis=0) - squares.mean(axis=1, keepdims=True) + squares.mean()
+    values, directions = np.linalg.eigh(-centred / 2)
+    layout = np.zeros((len(d), n_components))
+    n = min(n_components, len(d))
+    largest = slice(-1, -n - 1, -1)
+    layout[:, :n] = directions[:, largest] * np.sqrt(np.maximum(values[largest], 0))
+    return layout
 
 
 def _stress(layout: np.ndarray, d: np.ndarray) -> float:

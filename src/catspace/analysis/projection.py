@@ -188,8 +188,10 @@ def to_plane(vectors: np.ndarray, method: str, *, random_state: int = 0) -> np.n
                 f"MDS keeps all distances, and {len(vectors):,} categories have too many.",
                 hint='use method="pca" or method="tsne".',
             )
-        model = MDS(2, n_init=1, init="classical_mds", random_state=random_state)
-        return np.asarray(model.fit_transform(vectors.astype(float)))
+        model = MDS(2, n_init=1, init="random", random_state=random_state)
+        # The first two components are the classical layout, also where there is only one.
+        start = centred_components(vectors, 2)[0]
+        return np.asarray(model.fit_transform(vectors.astype(float), init=start))
     raise InputError(f"method must be one of {shorten(METHODS)}; got {method!r}.")
 
 

@@ -41,6 +41,7 @@ from catspace.paper.studies import STUDIES, run_study
 from catspace.paper.tables import (
     caption,
     comma_separated,
+    frame_table,
     markdown,
     study_table,
     terminal_table,
@@ -52,7 +53,7 @@ _GENERATED_STORES, _GENERATED_ROWS, _GENERATED_TRAINING = 150, 30_000, 15_000
 
 _BAR = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
 
-EXPERIMENTS = ("tables", "figures", "kaggle", *STUDIES)
+EXPERIMENTS = ("tables", "figures", "kaggle", "map", "metric", *STUDIES)
 
 
 def reproduce(
@@ -72,7 +73,7 @@ def reproduce(
 
     Parameters
     ----------
-    experiment : {"tables", "figures", "kaggle", "activations", "dimensions"}
+    experiment : {"tables", "figures", "kaggle", "map", "metric", "activations", "dimensions"}
     data : Path or None
         Folder with the Rossmann files; None takes generated data.
     only : sequence of str
@@ -108,6 +109,10 @@ def reproduce(
     if experiment == "figures":
         _draw(sales, name, seed, out, console)
         return []
+    if experiment in ("map", "metric"):
+        problem = make_problem(sales, name, "time", rows=rows, seed=seed)
+        (_map if experiment == "map" else _metric)(problem, out, console)
+        return []
     if experiment in STUDIES:
         problems = [
             make_problem(sales, name, kind, rows=rows, seed=seed)
@@ -140,6 +145,44 @@ def _draw(sales: SalesData, name: str, seed: int, out: Path, console: Console) -
     with _bar(console, "drawing the figures") as progress:
         paths = draw_figures(subject, out, progress=progress)
     console.print(f"Written: {len(paths)} figures in {out / 'figures'}, as PNG and SVG.")
+
+
+def _map(problem: Problem, out: Path, console: Console) -> None:
+    """Look for the map of Germany under several trainings, and write how often it appears."""
+    from catspace.paper.space import look_for_the_map, summarise_map
+
+    prepare_folder(out)
+    records = []
+    with _bar(console, "training for the map") as progress:
+        for record in look_for_the_map(problem, progress=progress):
+            records.append(record)
+            write_text(out / "map.json", json.dumps(records, indent=1))
+    text = frame_table(summarise_map(records))
+    write_text(out / "map.md", text)
+    console.print(text, markup=False, highlight=False)
+    console.print(f"Written: {out / 'map.md'}, and map.json beside it.")
+
+
+def _metric(problem: Problem, out: Path, console: Console) -> None:
+    """Put the questions about the finite metric space, and write the answers."""
+    from catspace.paper.figures import train_for_figures
+    from catspace.paper.space import question_the_metric
+
+    prepare_folder(out)
+    with _bar(console, "training for the figures") as progress:
+        subject = train_for_figures(
+            problem.data, problem.name, out, seed=problem.seed, progress=progress
+        )
+    answers: dict[str, list[Record]] = {}
+    page = [subject.origin + "\n"]
+    with _bar(console, "training for the dimensions") as progress:
+        for title, frame in question_the_metric(subject, problem, progress=progress):
+            answers[title] = json.loads(frame.to_json(orient="records"))
+            page.append(f"**{title}**\n\n{frame_table(frame)}")
+            console.print(page[-1], markup=False, highlight=False)
+            write_text(out / "metric.json", json.dumps(answers, indent=1, ensure_ascii=False))
+    write_text(out / "metric.md", "\n".join(page))
+    console.print(f"Written: {out / 'metric.md'}, and metric.json beside it.")
 
 
 def _report(problem: Problem, records: Sequence[Record], out: Path, console: Console) -> None:

@@ -125,6 +125,20 @@ def study_table(records: Sequence[Record]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def frame_table(frame: Any) -> str:
+    """Return a small pandas frame as a Markdown table; numbers with four digits."""
+
+    def shown(value: Any) -> str:
+        if isinstance(value, float):
+            return f"{value:.4g}"
+        return str(value).replace("|", "\\|")
+
+    lines = [f"| {' | '.join(map(str, frame.columns))} |", "|" + "---|" * len(frame.columns)]
+    rows = frame.itertuples(index=False)
+    lines += [f"| {' | '.join(shown(value) for value in row)} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
 def comma_separated(records: Iterable[Record]) -> str:
     """Return the records as CSV."""
     text = io.StringIO()

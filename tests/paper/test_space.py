@@ -1,0 +1,77 @@
+import io
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from catspace.paper import figures, reproduce, space
+from catspace.paper.tables import frame_table
+
+SMALL = {"hidden_layer_sizes": (32,), "max_epochs": 3, "n_networks": 2}
+
+
+@pytest.fixture
+def ask(monkeypatch, tmp_path):
+    """Run an experiment with small networks on a small table."""
+    monkeypatch.setattr(reproduce, "_GENERATED_ROWS", 4_000)
+    monkeypatch.setattr(reproduce, "_GENERATED_STORES", 30)
+    monkeypatch.setattr(space, "_STORE_DIMS", (2, 5))
+    trainings = {
+        name: ({**parameters, **SMALL}, unseen)
+        for name, (parameters, unseen) in space.TRAININGS.items()
+    }
+    monkeypatch.setattr(space, "TRAININGS", trainings)
+    network = {**figures.PAPER_NETWORK, **SMALL}
+    monkeypatch.setattr(figures, "PAPER_NETWORK", network)
+
+    def run(experiment):
+        console = Console(file=io.StringIO(), width=200)
+        reproduce.reproduce(experiment, data=None, rows=2_000, out=tmp_path, console=console)
+        return json.loads((tmp_path / f"{experiment}.json").read_text())
+
+    return run
+
+
+def test_the_map_is_looked_for_by_every_network_of_every_training(ask, tmp_path):
+    records = ask("map")
+    assert len(records) == 2 * len(space.TRAININGS)
+    for record in records:
+        assert 0 <= record["score"] <= 1
+        assert 0 < record["p_value"] <= 1
+        assert record["spread"] > 0
+    assert "| catspace's defaults | 2 |" in (tmp_path / "map.md").read_text()
+
+
+def test_the_map_is_summed_up_over_networks():
+    records = [
+        {"training": "a", "score": score, "p_value": p, "spread": 0.5}
+        for score, p in [(0.2, 0.5), (0.4, 0.04), (0.9, 0.01)]
+    ]
+    row = space.summarise_map(records).iloc[0]
+    assert row["score"] == pytest.approx(0.5)
+    assert (row["worst"], row["best"], row["median_p"]) == (0.2, 0.9, 0.04)
+    assert row["significant"] == 2
+
+
+def test_every_question_about_the_metric_space_has_an_answer(ask):
+    answers = ask("metric")
+    axioms = {row["axiom"]: row for row in answers["Axioms of a metric, state, by the model"]}
+    assert axioms["triangle"]["holds"]  # as it must for a mean of absolute differences
+    kernel = [
+        row for row in answers["Schoenberg's condition, store"] if row["kernel"] == "exp(-λ d)"
+    ]
+    assert all(row["positive"] for row in kernel)
+    assert [row["dim"] for row in answers["Distortion by dimension, store"]] == [2, 5]
+    merged = answers["Stores left when those within a tolerance are merged"]
+    assert merged[0]["stores"] == 30
+    assert np.all(np.diff([row["stores"] for row in merged]) <= 0)
+
+
+def test_frames_become_markdown():
+    frame = space.pd.DataFrame({"name": ["a|b"], "value": [0.123456], "count": [7]})
+    assert frame_table(frame).splitlines() == [
+        "| name | value | count |",
+        "|---|---|---|",
+        "| a\\|b | 0.1235 | 7 |",
+    ]
