@@ -374,7 +374,10 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the outputs of each network; arrays of shape (n_rows, n_outputs)."""
         encoded, device = self._encode(X), make_device(self.device)
         codes, numbers = torch.from_numpy(encoded.codes), torch.from_numpy(encoded.numbers)
-        return [predict(network, codes, numbers, device) for network in self.networks_]
+        n_jobs = effective_n_jobs(self.n_jobs)
+        return [
+            predict(network, codes, numbers, device, n_jobs=n_jobs) for network in self.networks_
+        ]
 
     @classmethod
     def _restore(cls, document: Mapping[str, Any], arrays: Mapping[str, Any]) -> Self:

@@ -120,6 +120,19 @@ def test_doubling_a_weight_is_repeating_the_row_in_a_full_batch():
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
 
 
+def test_predictions_are_the_same_bits_on_any_number_of_jobs(monkeypatch):
+    monkeypatch.setattr("catspace.model.training._EVALUATION_ROWS", 64)
+    rows = make_rows(n=300)
+    (result,) = train_networks(SHAPE, rows, RECIPE, [0])
+    cpu = torch.device("cpu")
+    one, three = (
+        predict(result.network, rows.codes, rows.numbers, cpu, n_jobs=n_jobs) for n_jobs in (1, 3)
+    )
+    np.testing.assert_array_equal(one, three)
+    whole = result.network(rows.codes, rows.numbers).detach().numpy()
+    np.testing.assert_allclose(three, whole, rtol=1e-5, atol=1e-6)
+
+
 def test_a_prediction_does_not_depend_on_the_rows_beside_it():
     rows = make_rows(n=300)
     (result,) = train_networks(SHAPE, rows, RECIPE, [0])

@@ -129,6 +129,10 @@ class _OneThreadEach:
 _one_thread_each = _OneThreadEach()
 
 
+def _use_one_thread() -> None:
+    torch.set_num_threads(1)
+
+
 def train_networks(
     architecture: Architecture,
     rows: Rows,
@@ -277,24 +281,36 @@ def _train(
 
 
 def predict(
-    network: EntityNetwork, codes: Tensor, numbers: Tensor, device: torch.device
+    network: EntityNetwork,
+    codes: Tensor,
+    numbers: Tensor,
+    device: torch.device,
+    *,
+    n_jobs: int = 1,
 ) -> np.ndarray:
     """Return the outputs of a network for any number of rows; shape (n_rows, n_outputs).
 
     What a row gets does not depend on the rows beside it, to the last bit: blocks are padded to
     a multiple of `_ROW_MULTIPLE`, since matrix products treat a remainder of rows differently.
+    Several blocks are computed at the same time, by one thread each.
     """
     network = network.to(device)
     n_rows = len(numbers)
     outputs = np.empty((n_rows, network.architecture.n_outputs), dtype=np.float32)
-    with torch.inference_mode():
-        for begin in range(0, n_rows, _EVALUATION_ROWS):
-            end = min(begin + _EVALUATION_ROWS, n_rows)
-            padding = -(end - begin) % _ROW_MULTIPLE
-            block_codes = functional.pad(codes[:, begin:end], (0, padding))
-            block_numbers = functional.pad(numbers[begin:end], (0, 0, 0, padding))
+
+    def fill(begin: int) -> None:
+        end = min(begin + _EVALUATION_ROWS, n_rows)
+        padding = -(end - begin) % _ROW_MULTIPLE
+        block_codes = functional.pad(codes[:, begin:end], (0, padding))
+        block_numbers = functional.pad(numbers[begin:end], (0, 0, 0, padding))
+        with torch.inference_mode():
             output = network(block_codes.to(device), block_numbers.to(device))
-            outputs[begin:end] = output[: end - begin].cpu().numpy()
+        outputs[begin:end] = output[: end - begin].cpu().numpy()
+
+    blocks = range(0, n_rows, _EVALUATION_ROWS)
+    n_workers = max(1, min(n_jobs, len(blocks))) if device.type == "cpu" else 1
+    with _one_thread_each, ThreadPoolExecutor(n_workers, initializer=_use_one_thread) as pool:
+        list(pool.map(fill, blocks))
     network.cpu()  # where it rests, so that it can be saved and pickled
     return outputs
 
