@@ -33,7 +33,7 @@ def record(**changes):
 def test_markdown_puts_the_papers_number_beside_ours():
     text = markdown([record(), record(encoding="ee", mape=0.11, paper_mape=0.116)])
     assert "### By time: the latest 10 % of the rows are for testing" in text
-    assert "| KNN | 0.2876 | 0.290 | 0.1100 | 0.116 | 0.4000 | 0.4000 | 1.2 | 1.2 |" in text
+    assert "| KNN | 0.2876 | 0.290 | 0.1100 | 0.116 | 0.4000 | 0.4000 | 1 / 2 | 1 / 2 |" in text
     assert "The real Rossmann data; 200,000 rows to learn from, 84,434 to test; seed 0." in text
 
 

@@ -344,6 +344,7 @@ class TableDisplay:
                 + ("" if paper is None else f" (paper {paper:.3f})")
                 + f", fit {record['fit_seconds']:.1f} s, predict {record['predict_seconds']:.1f} s",
                 highlight=False,
+                soft_wrap=True,
             )
 
     def _render(self) -> Group:
