@@ -188,7 +188,7 @@ def test_the_layout_switches_to_tsne(open_page, report, model):
 
 def test_colours_switch_to_another_column_with_a_legend(open_page, report, sales):
     section = section_of(open_page(report), "store")
-    section.get_by_label("Colour").select_option("state")
+    section.get_by_label("Colour").select_option(label="state")
     legend = section.locator(".legend li").all_inner_texts()
     assert sorted(legend) == sorted(sales.X["state"].unique())
     colours = section.locator(".map").evaluate("map => new Set(map.data[0].marker.color).size")

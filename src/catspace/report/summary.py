@@ -294,11 +294,12 @@ def _colours(
     """Return what the map can be coloured by: the target, and columns that a category fixes."""
     found = []
     if np.isfinite(means).any():
-        found.append({"name": "target", "values": _rounded(means)})
+        found.append({"name": "target", "is_target": True, "values": _rounded(means)})
     if training.labels is not None:
         classes = [str(label) for label in model.classes_]
         index = np.searchsorted(model.classes_, training.labels)
-        found.append({"name": "target", **_majority(codes, index, n, classes, fixed=0.0)})
+        groups = _majority(codes, index, n, classes, fixed=0.0)
+        found.append({"name": "target", "is_target": True, **groups})
     for name, vocabulary in model._encoder.vocabularies.items():
         if name != column and vocabulary.n_categories <= _MOST_VALUES:
             labels = [str(category)[:100] for category in vocabulary.categories]

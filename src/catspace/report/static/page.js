@@ -128,7 +128,10 @@
       this.id = `column-${index}`;
       this.n = column.categories.length;
       this.layoutName = "pca";
-      this.colourName = this.colourings()[0].name;
+      this.colourings = this.findColourings();
+      this.chosen = this.colourings[0];
+      // The mean target of each category, where the table was given.
+      this.target = this.colourings.find((one) => one.is_target)?.values || null;
       this.pinned = null;
       this.matches = [];
       this.shownOptions = [];
@@ -137,12 +140,12 @@
     }
 
     /** What the points can be coloured by. */
-    colourings() {
+    findColourings() {
       const { column } = this;
       const found = (column.colours || []).map((one) => ({
-        ...one, title: one.name === "target" ? data.target_label : one.name,
+        ...one, title: one.is_target ? data.target_label : one.name,
       }));
-      found.push({ name: "rows in training", title: "rows in training", values: column.counts, log: true });
+      found.push({ name: "rows in training", title: "rows in training", values: column.counts, isCount: true });
       if (column.cluster) {
         const labels = [...new Set(column.cluster)].sort((a, b) => a - b);
         found.push({
@@ -170,7 +173,7 @@
     /** Too few categories for a map: a table says it all. */
     plainTable() {
       const { column } = this;
-      const target = this.targetValues();
+      const target = this.target;
       const rows = column.categories.map((name, i) => el("tr", {},
         el("td", {}, bdi(name)), el("td", { class: "n" }, count(column.counts[i])),
         target ? el("td", { class: "n" }, number(target[i])) : null));
@@ -178,12 +181,6 @@
         el("th", { scope: "col" }, "category"), el("th", { scope: "col", class: "n" }, "rows in training"),
         target ? el("th", { scope: "col", class: "n" }, readable(data.target_label, 60)) : null)),
       el("tbody", {}, ...rows));
-    }
-
-    targetValues() {
-      const found = this.colourings().find((one) => one.name === "target");
-      if (!found) return null;
-      return found.values || null;
     }
 
     mapAndPanel() {
@@ -218,9 +215,9 @@
     }
 
     colourSelect() {
-      const options = this.colourings().map((one) => el("option", { value: one.name }, readable(one.title, 60)));
+      const options = this.colourings.map((one, i) => el("option", { value: i }, readable(one.title, 60)));
       return el("label", {}, "Colour", el("select", {
-        onchange: (event) => { this.colourName = event.target.value; this.draw(); },
+        onchange: (event) => { this.chosen = this.colourings[event.target.value]; this.draw(); },
       }, ...options));
     }
 
@@ -270,7 +267,7 @@
     hoverText(i) {
       const { column } = this;
       const lines = [`<b>${plotText(column.categories[i])}</b>`, `${plural(column.counts[i], "row", "rows")} in training`];
-      const target = this.targetValues();
+      const target = this.target;
       if (target) lines.push(`${plotText(data.target_label)}: ${number(target[i])}`);
       const near = column.neighbours.index[i].slice(0, 3).map((j) => plotText(column.categories[j], 20));
       if (near.length) lines.push(`close to ${near.join(", ")}`);
@@ -278,7 +275,7 @@
     }
 
     marker() {
-      const chosen = this.colourings().find((one) => one.name === this.colourName);
+      const { chosen } = this;
       const size = this.n > MANY ? 5 : this.n > 200 ? 7 : this.n > 40 ? 9 : 12;
       const marker = { size, opacity: 0.9, line: { width: this.n > MANY ? 0 : 0.7, color: colour("soft") } };
       this.legend.replaceChildren();
@@ -295,7 +292,7 @@
       const known = values.filter((value) => value !== null);
       const [low, high] = [Math.min(...known), Math.max(...known)];
       let scale = middleOf(known);
-      if (chosen.log && low > 0 && high / low > 20) {
+      if (chosen.isCount && low > 0 && high / low > 20) {
         scale = {};
         values = values.map((value) => Math.log10(value));
         const powers = [];
@@ -478,10 +475,10 @@
         return;
       }
       const { index, distance, agreement, networks } = column.neighbours;
-      const target = this.targetValues();
+      const target = this.target;
       const facts = [el("dt", {}, "rows in training"), el("dd", {}, count(column.counts[pinned]))];
-      for (const one of this.colourings()) {
-        if (one.name === "rows in training") continue;
+      for (const one of this.colourings) {
+        if (one.isCount) continue;
         const value = one.groups ? (one.groups[pinned] < 0 ? "not known" : one.labels[one.groups[pinned]]) : number(one.values[pinned]);
         facts.push(el("dt", {}, bdi(one.title, 40)), el("dd", {}, bdi(value, 60)));
       }
@@ -514,7 +511,7 @@
       this.group.hidden = members.length === 0;
       if (!members.length) return;
       const names = members.map((i) => this.column.categories[i]);
-      const target = this.targetValues();
+      const target = this.target;
       const known = target ? members.map((i) => target[i]).filter((value) => value !== null) : [];
       const mean = known.length ? ` Their ${readable(data.target_label, 40)}, averaged: ${number(known.reduce((a, b) => a + b, 0) / known.length)}.` : "";
       const text = el("textarea", { readonly: true, "aria-label": "The categories of the group" });
@@ -543,7 +540,7 @@
     figures() {
       const { column } = this;
       const found = [];
-      const target = this.targetValues();
+      const target = this.target;
       if (column.along && target) {
         const r = column.along.pearson;
         const strength = Math.abs(r) > 0.9 ? "is almost exactly" : Math.abs(r) > 0.6 ? "is largely" : Math.abs(r) > 0.3 ? "has something of" : "is not";
