@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -118,15 +119,26 @@ class Embedding:
         """
         if not isinstance(k, (int, np.integer)) or k < 1:
             raise InputError(f"k must be an int of at least 1; got {k!r}.")
-        difference = self.vectors - np.asarray(point, dtype=self.table.dtype)
-        distance = np.sqrt(np.einsum("ij,ij->i", difference, difference))
+        point = np.asarray(point, dtype=self.table.dtype)
         codes = {self.vocabulary.code(category, self.column) - N_SPECIAL for category in without}
         excluded = sorted(code for code in codes if code >= 0)
-        distance[excluded] = np.inf
-        k = min(k, len(distance) - len(excluded))
-        closest = np.argpartition(distance, k - 1)[:k] if k else np.empty(0, dtype=int)
-        closest = closest[np.argsort(distance[closest], kind="stable")]
-        return closest, distance[closest]
+        k = min(k, len(self) - len(excluded))
+        if k == 0:
+            return np.empty(0, dtype=int), np.empty(0, dtype=self.table.dtype)
+        # |v - p|² up to a constant: one pass over the vectors, and rounded a little.
+        rough = self._squares - 2 * (self.vectors @ point)
+        rough[excluded] = np.inf
+        farthest = np.partition(rough, k - 1)[k - 1]
+        rounding = 1e-5 * (float(self._squares.max()) + float(point @ point))
+        candidates = np.flatnonzero(rough <= farthest + rounding)
+        distance = np.linalg.norm(self.vectors[candidates] - point, axis=1)
+        order = np.argsort(distance, kind="stable")[:k]
+        return candidates[order], distance[order]
+
+    @cached_property
+    def _squares(self) -> np.ndarray:
+        """The squared length of each vector; shape (n_categories,)."""
+        return np.asarray(np.einsum("ij,ij->i", self.vectors, self.vectors))
 
     def select(self, positions: np.ndarray) -> "Embedding":
         """Return the embedding of some of the categories, in the order that they have here.

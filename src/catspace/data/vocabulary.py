@@ -169,7 +169,7 @@ class Vocabulary:
         """Return the row of one category; missing values are asked for with None."""
         try:
             kind, dictionary, _ = factorize(pa.array([category], from_pandas=True))
-            code = int(self._lookup(kind, dictionary)[0]) if len(dictionary) else MISSING
+            code = self._find(kind, dictionary) if len(dictionary) else MISSING
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
             code = UNSEEN
         if code == UNSEEN:
@@ -186,6 +186,17 @@ class Vocabulary:
             unknown = used & (self._lookup(kind, dictionary) == UNSEEN)
             found.extend(dictionary.filter(pa.array(unknown)).to_pylist())
         return found
+
+    def _find(self, kind: str, value: pa.Array) -> int:
+        """Return the row of one value by looking through all: no index of them is built for it."""
+        if value[0].as_py() is None:
+            return MISSING
+        if kind not in self.values:
+            return UNSEEN
+        known = self.values[kind]
+        wanted = _convert_exactly(value, known.type)[0]
+        position = pc.index(known, wanted).as_py() if wanted.is_valid else -1
+        return int(self.rows[kind][position]) if position >= 0 else UNSEEN
 
     def _lookup(self, kind: str, dictionary: pa.Array) -> np.ndarray:
         """Return the row of each distinct value; shape (len(dictionary),)."""
