@@ -46,11 +46,13 @@ reproduce: $(VENV)/.installed
 
 # Keras and the real tables live in an environment of their own.
 BENCH := .bench-venv
-bench: $(BENCH)/.installed
+bench: $(BENCH)/.installed $(VENV)/.installed browser
 	$(BENCH)/bin/python benchmarks/rossmann.py
 	$(BENCH)/bin/python benchmarks/choices.py
 	$(BENCH)/bin/python benchmarks/travel.py
 	$(BENCH)/bin/python benchmarks/transform.py
+	$(BIN)/python benchmarks/nearest.py
+	$(BIN)/python benchmarks/commands.py
 
 $(BENCH)/.installed: pyproject.toml constraints.txt benchmarks/requirements.txt benchmarks/requirements-data.txt
 	$(PYTHON) -m venv $(BENCH)

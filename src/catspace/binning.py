@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from catspace.data.bins import Bins, numbers_to_cut
 from catspace.data.table import Table
@@ -59,6 +58,9 @@ def make_bins(
 def _by_tree(values: np.ndarray, target: np.ndarray, is_classification: bool) -> Bins:
     """Cut where a decision tree on this column alone would."""
     present = ~np.isnan(values)
+    # Only where it is asked for: it takes a quarter of a second to import.
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
     kind = DecisionTreeClassifier if is_classification else DecisionTreeRegressor
     smallest = max(1, int(_SMALLEST_LEAF * present.sum()))
     tree = kind(max_leaf_nodes=_DEFAULT_BINS, min_samples_leaf=smallest, random_state=0)

@@ -149,7 +149,7 @@ def test_search_finds_highlights_and_pins_a_category(open_page, report, model):
     box.fill("by")
     box.press("Enter")
     assert section.locator(".panel h3").first.inner_text() == "BY"
-    expected = analysis.nearest(model, "state", "BY", k=10)
+    expected = analysis.nearest(model, "state", "BY", k=4)
     assert neighbour_names(section) == list(expected["category"])
 
 
@@ -230,7 +230,7 @@ def test_the_pinned_neighbours_tell_how_many_networks_found_them(open_page, repo
     box.fill("by")
     box.press("Enter")
     found = section.locator(".panel tbody tr td:last-child").all_inner_texts()
-    agreement = analysis.nearest(model, "state", "BY", k=10, with_agreement=True)["agreement"]
+    agreement = analysis.nearest(model, "state", "BY", k=4, with_agreement=True)["agreement"]
     assert found == [f"{1 + round(share)} of 2" for share in agreement]
 
 

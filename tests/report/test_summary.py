@@ -62,11 +62,17 @@ def test_a_column_that_varies_within_the_category_does_not_colour_its_map(docume
 def test_neighbours_are_those_of_the_analysis_with_the_agreement_of_the_networks(document, model):
     state = column_of(document, "state")
     names = state["categories"]
-    expected = analysis.nearest(model, "state", "BY", k=10, with_agreement=True)
+    expected = analysis.nearest(model, "state", "BY", k=4, with_agreement=True)
     i = names.index("BY")
     assert [names[j] for j in state["neighbours"]["index"][i]] == list(expected["category"])
     assert state["neighbours"]["distance"][i] == pytest.approx(list(expected["distance"]), rel=1e-3)
     assert state["neighbours"]["agreement"][i] == pytest.approx(list(expected["agreement"]))
+
+
+def test_a_dozen_categories_list_four_neighbours_and_many_list_ten(document):
+    assert len(column_of(document, "state")["neighbours"]["index"][0]) == 4
+    assert len(column_of(document, "store")["neighbours"]["index"][0]) == 10
+    assert len(column_of(document, "promo")["neighbours"]["index"][0]) == 1
 
 
 def test_layouts_are_those_of_the_analysis(document, model):

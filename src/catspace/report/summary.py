@@ -28,7 +28,7 @@ Record = dict[str, Any]
 
 # A page with more points than this is no longer fluid; the most frequent categories are shown.
 MOST_SHOWN = 10_000
-_NEIGHBOURS = 10
+_MOST_NEIGHBOURS = 10
 _FEWEST_FOR_MAP = 4
 _MOST_FOR_TSNE = 10_000
 _MOST_FOR_METRIC = 2_000  # all pairs of categories in every context
@@ -224,7 +224,7 @@ def _describe_space(
         left_out.append("One category alone has no neighbours, so there is no map.")
         return {}
     record: Record = {}
-    neighbours, distances, agreement = find_all_neighbours(networks, min(_NEIGHBOURS, n - 1))
+    neighbours, distances, agreement = find_all_neighbours(networks, _n_neighbours(n))
     record["neighbours"] = {
         "index": neighbours.tolist(),
         "distance": _rounded(distances),
@@ -252,6 +252,11 @@ def _describe_space(
             for name in ("standard_deviation", "variance_share", "k2", "p_value")
         }
     return record
+
+
+def _n_neighbours(n: int) -> int:
+    """Return how many neighbours to list: of a dozen categories the ten closest say nothing."""
+    return min(n - 1, max(3, min(_MOST_NEIGHBOURS, n // 3)))
 
 
 def _describe_metric(

@@ -91,9 +91,12 @@
     drawings.get(node)();
   }
 
+  // The page can be read and searched while the library that draws is still being read.
+  const loaded = new Promise((resolve) => addEventListener("load", resolve));
+
   function later(node, draw) {
     drawings.set(node, draw);
-    observer.observe(node);
+    loaded.then(() => observer.observe(node));
   }
 
   function redrawAll() {
@@ -304,6 +307,7 @@
     }
 
     draw() {
+      if (!window.Plotly) return; // not read yet: it draws what is chosen when it is
       const { x, y, trustworthiness } = this.points();
       const indices = x.map((_, i) => i);
       this.texts ||= indices.map((i) => this.hoverText(i));
