@@ -81,7 +81,7 @@ def time_page(path, column):
         for _ in range(REPEATS):
             page = browser.new_page(viewport={"width": 1280, "height": 900})
             start = time.perf_counter()
-            page.goto(path.as_uri())
+            page.goto(path.as_uri(), wait_until="commit")
             page.locator("input[type=search]").first.wait_for()
             opened.append(time.perf_counter() - start)
             page.locator(".main-svg").first.wait_for()

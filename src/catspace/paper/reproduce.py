@@ -49,7 +49,7 @@ from catspace.paper.tables import (
 from catspace.writing import write_text
 
 # Generated data: large enough for the embeddings to matter, small enough for a few minutes.
-_GENERATED_STORES, _GENERATED_ROWS, _GENERATED_TRAINING = 100, 20_000, 8_000
+_GENERATED_STORES, _GENERATED_ROWS, _GENERATED_TRAINING = 80, 16_000, 6_000
 
 _BAR = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
 
