@@ -22,6 +22,7 @@ from catspace.data.target import ClassTarget, RegressionTarget, target_from_stat
 from catspace.embeddings import Embeddings
 from catspace.exceptions import CatspaceWarning, InputError, ParameterError, shorten
 from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.optimizer import sparse_tables
 from catspace.model.progress import TrainingProgress
 from catspace.model.recipe import defaults_for
 from catspace.model.settings import (
@@ -32,7 +33,7 @@ from catspace.model.settings import (
     make_device,
     make_recipe,
 )
-from catspace.model.training import Epoch, Rows, Trained, predict, train_networks
+from catspace.model.training import Epoch, Recipe, Rows, Trained, predict, train_networks
 
 
 class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -142,7 +143,9 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         n_networks = check_int("n_networks", self.n_networks)
         seeds = random.randint(np.iinfo(np.int32).max, size=n_networks).tolist()
+        device = make_device(self.device)
         with TrainingProgress(n_networks, recipe.epochs, int(self.verbose)) as progress:
+            progress.tell(_describe_updates(vocabularies, architecture, recipe, device))
 
             def listener(epoch: Epoch) -> None:
                 progress(epoch)
@@ -155,7 +158,7 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 recipe,
                 seeds,
                 validation=validation,
-                device=make_device(self.device),
+                device=device,
                 n_jobs=effective_n_jobs(self.n_jobs),
                 listener=listener,
             )
@@ -450,6 +453,23 @@ def _make_rows(
         torch.from_numpy(target.encode(y)),
         None if weight is None else torch.from_numpy(weight),
     )
+
+
+def _describe_updates(
+    columns: Iterable[str], architecture: Architecture, recipe: Recipe, device: torch.device
+) -> str:
+    """Say which embeddings are so large that a step updates only the rows of its batch."""
+    sparse = sparse_tables(
+        architecture,
+        optimizer=recipe.optimizer,
+        weight_decay=recipe.weight_decay,
+        device=device,
+    )
+    if not sparse:
+        return "Every step updates all weights."
+    tables = list(zip(columns, architecture.table_shapes, strict=True))
+    named = [f"{name} ({rows:,} x {width})" for name, (rows, width) in (tables[i] for i in sparse)]
+    return f"A step updates only the rows of its batch in: {', '.join(named)}."
 
 
 def _warn_if_interrupted(trained: list[Trained]) -> None:

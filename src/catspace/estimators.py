@@ -92,7 +92,8 @@ class EmbeddingRegressor(RegressorMixin, EmbeddingEstimator):  # type: ignore[mi
     device : str, default="auto"
         "cpu", "cuda", …; "auto" takes a GPU where there is one.
     verbose : int, default=0
-        1 shows progress.
+        1 shows progress; 2 also which embeddings are so large that a step updates only the rows
+        of its batch.
 
     Attributes
     ----------

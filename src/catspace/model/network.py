@@ -5,7 +5,7 @@ not disturb each other, and a forward pass without a generator is the one for pr
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -60,6 +60,13 @@ class Architecture:
     output_activation: str = "identity"
     dropout: float = 0.0
 
+    @property
+    def table_shapes(self) -> list[tuple[int, int]]:
+        """The rows and the width of the table of each column."""
+        if self.input_encoding == "onehot":
+            return [(rows, self.hidden_layer_sizes[0]) for rows in self.n_rows]
+        return list(zip(self.n_rows, self.dims, strict=True))
+
 
 class PiecewiseLinear(nn.Module):
     """Gives each number beside its value the part of each bin that lies below it.
@@ -99,17 +106,17 @@ class EmbeddingInput(nn.Module):
     def __init__(self, architecture: Architecture, n_numbers: int) -> None:
         super().__init__()
         self.tables = nn.ParameterList(
-            torch.empty(rows, dim)
-            for rows, dim in zip(architecture.n_rows, architecture.dims, strict=True)
+            torch.empty(rows, dim) for rows, dim in architecture.table_shapes
         )
+        self.sparse: Collection[int] = ()  # tables whose gradients hold the rows of the batch only
         self.activation = architecture.embedding_activation
         self.width = sum(architecture.dims) + n_numbers
 
     def forward(self, codes: Tensor, numbers: Tensor) -> Tensor:
         """Map codes (columns, batch) and numbers (batch, n_numbers) to (batch, width)."""
         vectors = [
-            functional.embedding(code, table)
-            for code, table in zip(codes, self.tables, strict=True)
+            functional.embedding(code, table, sparse=i in self.sparse)
+            for i, (code, table) in enumerate(zip(codes, self.tables, strict=True))
         ]
         if self.activation != "identity":
             vectors = [ACTIVATIONS[self.activation](vector) for vector in vectors]
@@ -137,16 +144,17 @@ class OneHotInput(nn.Module):
         super().__init__()
         self.width = architecture.hidden_layer_sizes[0]
         self.tables = nn.ParameterList(
-            torch.empty(rows, self.width) for rows in architecture.n_rows
+            torch.empty(rows, width) for rows, width in architecture.table_shapes
         )
+        self.sparse: Collection[int] = ()  # tables whose gradients hold the rows of the batch only
         self.numbers = nn.Parameter(torch.empty(self.width, n_numbers))
         self.bias = nn.Parameter(torch.empty(self.width))
 
     def forward(self, codes: Tensor, numbers: Tensor) -> Tensor:
         """Map codes (columns, batch) and numbers (batch, n_numbers) to (batch, width)."""
         total = functional.linear(numbers, self.numbers, self.bias)
-        for code, table in zip(codes, self.tables, strict=True):
-            total = total + functional.embedding(code, table)
+        for i, (code, table) in enumerate(zip(codes, self.tables, strict=True)):
+            total = total + functional.embedding(code, table, sparse=i in self.sparse)
         return total
 
     def vectors(self) -> list[np.ndarray]:

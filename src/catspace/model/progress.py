@@ -19,7 +19,7 @@ class TrainingProgress:
     ----------
     n_networks, n_epochs : int
     verbose : int
-        0 shows nothing.
+        0 shows nothing, 1 the epochs, 2 also what is told beside them.
     console : rich.console.Console, optional
         Where to show it; standard error by default.
     """
@@ -75,6 +75,11 @@ class TrainingProgress:
                 f"{epoch.seconds:.1f} s, {left:.0f} s left",
                 highlight=False,
             )
+
+    def tell(self, sentence: str) -> None:
+        """Show how the training is done, to those who asked for more than its progress."""
+        if self._verbose >= 2:
+            self._console.print(sentence, highlight=False, soft_wrap=True)
 
     def _name(self, index: int) -> str:
         if self._n_networks == 1:

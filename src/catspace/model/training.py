@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from catspace.exceptions import CatspaceError
 from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.optimizer import make_optimizers
 
 # Rows in one forward pass where no gradient is needed.
 _EVALUATION_ROWS = 8192
@@ -217,7 +218,12 @@ def _train(
     dropout_generator = torch.Generator(device).manual_seed(seed)
 
     loss_of = LOSSES[recipe.loss]
-    optimizer = _optimizer(network, recipe)
+    optimizers = make_optimizers(
+        network,
+        optimizer=recipe.optimizer,
+        learning_rate=recipe.learning_rate,
+        weight_decay=recipe.weight_decay,
+    )
     n_batches = math.ceil(len(rows) / recipe.batch_size)
     bounds = np.linspace(0, len(rows), n_batches + 1).astype(int).tolist()  # even batches
     n_steps = n_batches * recipe.epochs
@@ -233,14 +239,16 @@ def _train(
             if stop.is_set():
                 break
             factor = _rate_factor((step + 0.5) / n_steps) if recipe.schedule == "cosine" else 1.0
-            for group in optimizer.param_groups:
-                group["lr"] = recipe.learning_rate * factor
+            for optimizer in optimizers:
+                for group in optimizer.param_groups:
+                    group["lr"] = recipe.learning_rate * factor
             batch = shuffled.take(slice(begin, end))
             output = network(batch.codes, batch.numbers, dropout_generator)
             loss = weighted_mean(loss_of(output, batch.target, recipe.quantile), batch.weight)
-            optimizer.zero_grad()
+            network.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
+            for optimizer in optimizers:
+                optimizer.step()
             total += loss.detach() * (end - begin)
             step += 1
         if stop.is_set():
@@ -260,7 +268,7 @@ def _train(
                 epoch,
                 float(total) / len(rows),
                 validation_loss,
-                float(optimizer.param_groups[0]["lr"]),
+                float(optimizers[0].param_groups[0]["lr"]),
                 time.perf_counter() - started,
             )
         )
@@ -268,6 +276,7 @@ def _train(
             best_epoch = epoch
         elif validation_loss < best_loss:
             best_loss, best_epoch = validation_loss, epoch
+            best_weights = None  # two copies of a large table at once are one too many
             best_weights = [weight.detach().clone() for weight in network.parameters()]
         yield history[-1]
         if recipe.patience is not None and epoch - best_epoch >= recipe.patience:
@@ -356,26 +365,6 @@ LOSSES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {
         output, target, reduction="none"
     ),
 }
-
-
-def _optimizer(network: EntityNetwork, recipe: Recipe) -> torch.optim.Optimizer:
-    if recipe.optimizer == "adam":
-        return torch.optim.Adam(
-            network.parameters(),
-            lr=recipe.learning_rate,
-            weight_decay=recipe.weight_decay,
-            fused=True,
-        )
-    # Only the dense layers are held small: an embedding row that a batch does not meet would
-    # otherwise shrink all the same, the rare categories most.
-    decayed = [layer.weight for layer in network.dense_layers]
-    held = {id(weight) for weight in decayed}
-    free = [weight for weight in network.parameters() if id(weight) not in held]
-    groups = [
-        {"params": decayed, "weight_decay": recipe.weight_decay},
-        {"params": free, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=(0.9, 0.99), fused=True)
 
 
 def _rate_factor(progress: float) -> float:
