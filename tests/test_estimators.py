@@ -232,6 +232,18 @@ def test_the_same_seed_gives_the_same_bits_on_any_number_of_jobs(shops):
     assert (one != other).any()
 
 
+@pytest.mark.parametrize("kind", [EmbeddingRegressor, EmbeddingClassifier, EmbeddingEncoder])
+def test_max_categories_leaves_vectors_to_the_most_frequent(shops, kind):
+    X, y = shops
+    model = kind(max_categories={"town": 2}, max_epochs=1, random_state=0).fit(X, y > 2)
+    most = X["town"].value_counts().index[:2]
+    assert model.embeddings_["town"].categories == sorted(most)
+    assert len(model.embeddings_["weekday"]) == 7
+    vectors = model.transform(X)[:, : model.embeddings_["town"].dim]
+    rare = vectors[~X["town"].isin(most)]
+    assert (rare == rare[0]).all()
+
+
 def test_the_papers_network_can_be_expressed(shops):
     X, y = shops
     model = EmbeddingRegressor(
@@ -365,6 +377,7 @@ def test_frames_handed_out_are_of_the_kind_that_was_fitted():
         {"categorical_features": {"price"}},
         {"categorical_features": pd.Index(["price"])},
         {"hidden_layer_sizes": (8, 4), "embedding_dim": {"town": 2}},
+        {"max_categories": {"town": 2}},
         {"device": torch.device("cpu")},
     ],
 )

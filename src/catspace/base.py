@@ -45,6 +45,7 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     date_parts: Any
     discretize: Any
     min_frequency: Any
+    max_categories: Any
     handle_unknown: Any
     n_networks: Any
     early_stopping: Any
@@ -103,6 +104,7 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             categorical_features=self.categorical_features,
             date_parts=self.date_parts,
             min_frequency=self.min_frequency,
+            max_categories=self.max_categories,
             bins=make_bins(
                 self.discretize, table, y, is_classification=isinstance(target, ClassTarget)
             ),

@@ -46,6 +46,9 @@ class EmbeddingRegressor(RegressorMixin, EmbeddingEstimator):  # type: ignore[mi
         number; elsewhere the number itself knows more.
     min_frequency : int or float, default=1
         Categories with fewer rows (a float: a smaller share of them) have one vector in common.
+    max_categories : int or dict of column to int, optional
+        At most so many categories of a column have a vector of their own, the most frequent ones;
+        the others have one in common, as with ``min_frequency``.
     handle_unknown : {"mean", "error"}, default="mean"
         What a category that fit has not met gets: the average vector, or an error.
     input_encoding : {"embedding", "onehot"}, default="embedding"
@@ -134,6 +137,7 @@ class EmbeddingRegressor(RegressorMixin, EmbeddingEstimator):  # type: ignore[mi
         date_parts: Any = None,
         discretize: Any = None,
         min_frequency: Any = 1,
+        max_categories: Any = None,
         handle_unknown: str = "mean",
         input_encoding: str = "embedding",
         hidden_layer_sizes: Any = "auto",
@@ -217,6 +221,7 @@ class EmbeddingClassifier(ClassifierMixin, EmbeddingEstimator):  # type: ignore[
         date_parts: Any = None,
         discretize: Any = None,
         min_frequency: Any = 1,
+        max_categories: Any = None,
         handle_unknown: str = "mean",
         input_encoding: str = "embedding",
         hidden_layer_sizes: Any = "auto",
@@ -309,6 +314,7 @@ class EmbeddingEncoder(EmbeddingEstimator):
         date_parts: Any = None,
         discretize: Any = None,
         min_frequency: Any = 1,
+        max_categories: Any = None,
         handle_unknown: str = "mean",
         target_type: str = "auto",
         input_encoding: str = "embedding",

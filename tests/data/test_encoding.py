@@ -64,6 +64,30 @@ def test_min_frequency_can_be_a_share_of_the_rows():
     assert fit(columns, min_frequency=0.1).vocabularies["x"].n_categories == 3
 
 
+def test_max_categories_is_for_all_columns_or_for_some():
+    columns = {"x": ["a", "b", "b", "c", "c"], "y": ["d", "e", "f", "f", "f"]}
+    both = fit(columns, max_categories=2).vocabularies
+    assert [both[name].categories for name in "xy"] == [["b", "c"], ["d", "f"]]
+    one = fit(columns, max_categories={"y": 1}).vocabularies
+    assert [one[name].categories for name in "xy"] == [["a", "b", "c"], ["f"]]
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (0, r"^max_categories must be a positive int, a dict of column to int, or None; got 0\."),
+        (True, r"or None; got True\.$"),
+        (2.5, r"or None; got 2\.5\.$"),
+        ({"text": 0}, r"^max_categories\['text'\] must be a positive int; got 0\."),
+        ({"Text": 3}, r"names 'Text', which is not a categorical column\. Did you mean 'text'\?"),
+        ({"number": 3}, r"names 'number', which is not a categorical column\.$"),
+    ],
+)
+def test_a_max_categories_that_means_nothing_says_so(value, sentence):
+    with pytest.raises(ParameterError, match=sentence):
+        fit(MIXED, max_categories=value)
+
+
 def test_an_integer_column_that_looks_like_an_id_draws_a_hint():
     stores = np.tile(np.arange(1, 201), 10)
     for columns in ({"store": stores}, {"customer_id": [17, 4, 4, 90]}):

@@ -163,3 +163,33 @@ def test_categories_are_an_array_as_they_are_or_text_where_types_differ():
     assert category_array([3, 1, 2], [2, 0, 0]).to_pylist() == [2, 3, 3]
     assert category_array(["a", 1, 2**70]).to_pylist() == ["a", "1", str(2**70)]
     assert category_array(["a"], []).to_pylist() == []
+
+
+def naive_own_rows(values, min_frequency, max_categories):
+    """Return the values with a row of their own: the most frequent, first in order among equals."""
+    counts = {value: values.count(value) for value in values}
+    enough = [value for value in counts if counts[value] >= min_frequency]
+    numbers = [value for value in enough if not isinstance(value, str)]
+    texts = [value for value in enough if isinstance(value, str)]
+    in_order = [*sorted(numbers), *sorted(texts)]
+    most = sorted(in_order, key=lambda value: -counts[value])[:max_categories]
+    return [value for value in in_order if value in most]
+
+
+@given(
+    st.lists(st.sampled_from([1, 2, 3, "a", "b", "c"]), min_size=1),
+    st.integers(1, 3),
+    st.integers(1, 4),
+)
+def test_the_most_frequent_values_have_a_row_of_their_own(data, min_frequency, max_categories):
+    vocabulary = Vocabulary.fit(objects(data), min_frequency, max_categories)
+    kept = naive_own_rows(data, min_frequency, max_categories)
+    assert vocabulary.categories == kept
+    expected = [N_SPECIAL + kept.index(value) if value in kept else RARE for value in data]
+    assert vocabulary.encode(objects(data)).tolist() == expected
+    assert vocabulary.counts[RARE] == expected.count(RARE)
+
+
+def test_of_equally_frequent_values_the_first_in_order_are_kept():
+    for order in (["d", "a", "c", "b"], ["b", "c", "a", "d"]):
+        assert Vocabulary.fit(column([*order, "d"]), max_categories=2).categories == ["a", "d"]

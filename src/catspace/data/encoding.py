@@ -111,6 +111,7 @@ class TableEncoder:
         *,
         categorical_features: Any = "from_dtype",
         min_frequency: float = 1,
+        max_categories: Any = None,
         date_parts: Iterable[str] | None = None,
         bins: Mapping[str, Bins] | None = None,
     ) -> "TableEncoder":
@@ -122,10 +123,12 @@ class TableEncoder:
         table = cut(table, bins)
         dates = tuple(c.name for c in table.columns if parts and c.is_date and c.name not in named)
         table = _expand_dates(table, dates, parts)
+        categorical = [c.name for c in table.columns if c.name in named or c.is_category]
+        most = _most_categories(max_categories, categorical)
         vocabularies, scalings = {}, {}
         for column in table.columns:
-            if column.name in named or column.is_category:
-                vocabularies[column.name] = Vocabulary.fit(column, threshold)
+            if column.name in categorical:
+                vocabularies[column.name] = Vocabulary.fit(column, threshold, most.get(column.name))
             elif column.is_date:
                 raise InputError(
                     f"Column {column.name!r} holds dates.",
@@ -304,6 +307,38 @@ def _count_threshold(min_frequency: float, n_rows: int) -> int:
         f"min_frequency must be a count of at least 1 or a share between 0 and 1; "
         f"got {min_frequency!r}."
     )
+
+
+def _most_categories(max_categories: Any, categorical: Sequence[str]) -> dict[str, int]:
+    """Return how many categories may have a vector of their own, for columns with a limit."""
+    if max_categories is None:
+        return {}
+    if isinstance(max_categories, Mapping):
+        return _counts_by_column("max_categories", max_categories, categorical)
+    if _is_count(max_categories):
+        return dict.fromkeys(categorical, int(max_categories))
+    raise ParameterError(
+        f"max_categories must be a positive int, a dict of column to int, or None; "
+        f"got {max_categories!r}."
+    )
+
+
+def _counts_by_column(
+    parameter: str, counts: Mapping[Any, Any], columns: Sequence[str]
+) -> dict[str, int]:
+    for name, count in counts.items():
+        if name not in columns:
+            raise ParameterError(
+                f"{parameter} names {name!r}, which is not a categorical column."
+                f"{did_you_mean(name, columns)}"
+            )
+        if not _is_count(count):
+            raise ParameterError(f"{parameter}[{name!r}] must be a positive int; got {count!r}.")
+    return {name: int(count) for name, count in counts.items()}
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
 
 
 def _hint_at_id(column: Column, values: np.ndarray) -> None:

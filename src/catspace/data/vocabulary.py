@@ -48,7 +48,9 @@ class Vocabulary:
     counts: np.ndarray
 
     @classmethod
-    def fit(cls, column: Column, min_frequency: int = 1) -> "Vocabulary":
+    def fit(
+        cls, column: Column, min_frequency: int = 1, max_categories: int | None = None
+    ) -> "Vocabulary":
         """Learn the categories of a column.
 
         Parameters
@@ -56,6 +58,9 @@ class Vocabulary:
         column : Column
         min_frequency : int, default=1
             Values that occur less often share the row of the rare.
+        max_categories : int, optional
+            Only so many of the most frequent values have a row of their own; of equally frequent
+            ones the first in the order of the values.
         """
         uniques: dict[str, list[pa.Array]] = {}
         occurrences: dict[str, list[np.ndarray]] = {}
@@ -70,12 +75,14 @@ class Vocabulary:
                 uniques.setdefault(kind, []).append(dictionary.filter(pa.array(used)))
                 occurrences.setdefault(kind, []).append(counts[used])
 
-        values, rows = {}, {}
+        values, frequencies, rows = {}, {}, {}
+        for kind in sorted(uniques):
+            values[kind], frequencies[kind] = _merge(uniques[kind], occurrences[kind])
+        is_kept = _choose(frequencies, min_frequency, max_categories)
         row_counts = [np.array([column.n_rows - n_present, 0, 0])]
         next_row = N_SPECIAL
-        for kind in sorted(uniques):
-            values[kind], frequency = _merge(uniques[kind], occurrences[kind])
-            kept = frequency >= min_frequency
+        for kind, frequency in frequencies.items():
+            kept = is_kept[kind]
             rows[kind] = np.full(len(kept), RARE, dtype=np.int64)
             rows[kind][kept] = next_row + np.arange(kept.sum())
             next_row += int(kept.sum())
@@ -306,6 +313,21 @@ def _convert_exactly(values: pa.Array, type_: pa.DataType) -> pa.Array:
         exact = valid & (converted.astype(numbers.dtype) == numbers)
         exact &= (converted < 0) == (numbers < 0)  # -1 is not the largest unsigned integer
     return pa.array(converted, type_, mask=~exact)
+
+
+def _choose(
+    frequencies: Mapping[str, np.ndarray], min_frequency: int, max_categories: int | None
+) -> dict[str, np.ndarray]:
+    """Return which values of each kind have a row of their own, from how often each occurs."""
+    frequency = np.concatenate([np.empty(0, dtype=np.int64), *frequencies.values()])
+    kept = frequency >= min_frequency
+    if max_categories is not None:
+        kept[np.argsort(-frequency, kind="stable")[max_categories:]] = False
+    ends = np.cumsum([len(part) for part in frequencies.values()])
+    return {
+        kind: kept[end - len(frequencies[kind]) : end]
+        for kind, end in zip(frequencies, ends, strict=True)
+    }
 
 
 def _merge(arrays: list[pa.Array], counts: list[np.ndarray]) -> tuple[pa.Array, np.ndarray]:
