@@ -244,6 +244,44 @@ def test_max_categories_leaves_vectors_to_the_most_frequent(shops, kind):
     assert (rare == rare[0]).all()
 
 
+def test_hashed_ids_are_learned_saved_and_asked_for_by_value(tmp_path):
+    random = np.random.default_rng(0)
+    effect = random.normal(size=50)
+    user = random.integers(0, 50, size=2000)
+    X = pd.DataFrame({"user": user + 10**12})
+    y = effect[user]
+    model = EmbeddingRegressor(hash_buckets={"user": 100_000}, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.95
+    embedding = model.embeddings_["user"]
+    assert len(embedding) == 50
+    assert embedding.categories[0].startswith("bucket ")
+    one = X[:1].to_numpy()[0, 0]
+    np.testing.assert_array_equal(embedding.vector(one), model.transform(X[:1])[0])
+    closest = embedding.nearest(one, k=1)["category"][0]
+    assert np.abs(embedding.vector(closest) - embedding.vector(one)).max() < 0.2
+
+    model.save(tmp_path / "m.catspace")
+    loaded = catspace.load(tmp_path / "m.catspace")
+    new = pd.DataFrame({"user": [one, 3, None]})
+    np.testing.assert_array_equal(loaded.predict(new), model.predict(new))
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.embeddings_["user"].nearest(one)["category"][0] == closest
+    again = catspace.Embeddings.load(tmp_path / "m.catspace")["user"]
+    np.testing.assert_array_equal(again.vector(one), embedding.vector(one))
+
+
+def test_hashed_text_of_numbers_from_a_file_is_the_number_that_fit_met(tmp_path):
+    from catspace.jobs.score import score_files
+
+    X = pd.DataFrame({"user": [11, 22, 33, 44] * 10})
+    model = EmbeddingRegressor(hash_buckets={"user": 1000}, max_epochs=1, random_state=0)
+    model.fit(X, np.arange(40.0))
+    X.to_csv(tmp_path / "new.csv", index=False)
+    score_files(model, str(tmp_path / "new.csv"), str(tmp_path / "out.csv"))
+    found = pd.read_csv(tmp_path / "out.csv")["prediction"]
+    np.testing.assert_allclose(found, model.predict(X))
+
+
 def test_the_papers_network_can_be_expressed(shops):
     X, y = shops
     model = EmbeddingRegressor(
@@ -377,7 +415,7 @@ def test_frames_handed_out_are_of_the_kind_that_was_fitted():
         {"categorical_features": {"price"}},
         {"categorical_features": pd.Index(["price"])},
         {"hidden_layer_sizes": (8, 4), "embedding_dim": {"town": 2}},
-        {"max_categories": {"town": 2}},
+        {"max_categories": {"town": 2}, "hash_buckets": {"weekday": 100}},
         {"device": torch.device("cpu")},
     ],
 )

@@ -318,6 +318,7 @@ DAYS = [date(2024, 1, 1) + timedelta(i) for i in range(100)]
             r"^Column 'x' has categories of 2\*\*63 and more",
         ),
         (["a"] * 100, {"handle_unknown": "error"}, r'handle_unknown="error" cannot be kept'),
+        (["a", "b"] * 50, {"hash_buckets": {"x": 9}}, r"^Column 'x' is hashed into buckets, and"),
     ],
 )
 def test_what_no_graph_can_do_is_a_sentence(column, parameters, message):

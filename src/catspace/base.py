@@ -46,6 +46,7 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     discretize: Any
     min_frequency: Any
     max_categories: Any
+    hash_buckets: Any
     handle_unknown: Any
     n_networks: Any
     early_stopping: Any
@@ -105,6 +106,7 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             date_parts=self.date_parts,
             min_frequency=self.min_frequency,
             max_categories=self.max_categories,
+            hash_buckets=self.hash_buckets,
             bins=make_bins(
                 self.discretize, table, y, is_classification=isinstance(target, ClassTarget)
             ),
@@ -237,7 +239,7 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         kinds: dict[str, set[str]] = {name: {"number"} for name in self._schema.names}
         for name, vocabulary in encoder.vocabularies.items():
             if name in kinds and name not in encoder.bins:
-                kinds[name] = set(vocabulary.values)
+                kinds[name] = set(vocabulary.kinds)
         return kinds | {name: {"time"} for name in encoder.dates}
 
     def network_embeddings(self) -> list[Embeddings]:

@@ -49,6 +49,11 @@ class EmbeddingRegressor(RegressorMixin, EmbeddingEstimator):  # type: ignore[mi
     max_categories : int or dict of column to int, optional
         At most so many categories of a column have a vector of their own, the most frequent ones;
         the others have one in common, as with ``min_frequency``.
+    hash_buckets : dict of column to int, optional
+        Columns to embed by the hash of their values, and into how many buckets: for ids that are
+        too many to keep, ``{"user_id": 1_000_000}``. Values that share a bucket share its vector,
+        so that a value which fit has not met may get one that it has; `embeddings_` knows them
+        as "bucket 17". The hash is the same on every machine.
     handle_unknown : {"mean", "error"}, default="mean"
         What a category that fit has not met gets: the average vector, or an error.
     input_encoding : {"embedding", "onehot"}, default="embedding"
@@ -138,6 +143,7 @@ class EmbeddingRegressor(RegressorMixin, EmbeddingEstimator):  # type: ignore[mi
         discretize: Any = None,
         min_frequency: Any = 1,
         max_categories: Any = None,
+        hash_buckets: Any = None,
         handle_unknown: str = "mean",
         input_encoding: str = "embedding",
         hidden_layer_sizes: Any = "auto",
@@ -222,6 +228,7 @@ class EmbeddingClassifier(ClassifierMixin, EmbeddingEstimator):  # type: ignore[
         discretize: Any = None,
         min_frequency: Any = 1,
         max_categories: Any = None,
+        hash_buckets: Any = None,
         handle_unknown: str = "mean",
         input_encoding: str = "embedding",
         hidden_layer_sizes: Any = "auto",
@@ -315,6 +322,7 @@ class EmbeddingEncoder(EmbeddingEstimator):
         discretize: Any = None,
         min_frequency: Any = 1,
         max_categories: Any = None,
+        hash_buckets: Any = None,
         handle_unknown: str = "mean",
         target_type: str = "auto",
         input_encoding: str = "embedding",

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from catspace.base import EmbeddingEstimator
 from catspace.data.bins import Bins
 from catspace.data.encoding import BEND, Scaling
+from catspace.data.hashing import HashedVocabulary
 from catspace.data.table import Column
 from catspace.data.target import LARGEST_EXPONENT, ClassTarget, RegressionTarget
 from catspace.data.vocabulary import (
@@ -75,8 +76,8 @@ def to_onnx(model: EmbeddingEstimator) -> ModelProto:
     Raises
     ------
     InputError
-        Where a graph cannot do what the model does: dates, categories of several types, and
-        ``handle_unknown="error"``.
+        Where a graph cannot do what the model does: dates, hashes, categories of several types,
+        and ``handle_unknown="error"``.
 
     Examples
     --------
@@ -224,6 +225,12 @@ def _refuse_what_no_graph_does(model: EmbeddingEstimator) -> None:
             f"Column {name!r} holds dates, and an ONNX graph has no calendar to expand them by.",
             hint="put their parts into the table as columns of their own before fitting.",
         )
+    for name, vocabulary in model._encoder.vocabularies.items():
+        if isinstance(vocabulary, HashedVocabulary):
+            raise InputError(
+                f"Column {name!r} is hashed into buckets, and an ONNX graph has no such hash.",
+                hint="fit with max_categories in place of hash_buckets.",
+            )
     if "" in model._schema.names:
         raise InputError(
             "A column has no name, and every input of an ONNX graph needs one.",

@@ -88,6 +88,36 @@ def test_a_max_categories_that_means_nothing_says_so(value, sentence):
         fit(MIXED, max_categories=value)
 
 
+def test_columns_named_in_hash_buckets_are_embedded_by_bucket():
+    encoder = fit({**MIXED, "integer": [7, 8]}, hash_buckets={"integer": 10**9, "text": 1})
+    assert list(encoder.vocabularies) == ["text", "category", "flag", "integer"]
+    assert encoder.vocabularies["text"].categories == ["bucket 0"]
+    assert encoder.vocabularies["integer"].n_categories == 2
+    new = read_table(pd.DataFrame({**MIXED, "text": ["c", None], "integer": [8.0, 9.0]}))
+    codes = dict(zip(encoder.vocabularies, encoder.encode(new).codes.tolist(), strict=True))
+    assert codes["text"] == [3, 0]
+    assert codes["integer"] == [encoder.vocabularies["integer"].code(8, "integer"), 2]
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (100, r"^hash_buckets must be a dict of column to the number of its buckets, or None; got"),
+        ({"text": 0}, r"^hash_buckets\['text'\] must be a positive int; got 0\."),
+        ({"text": 1e6}, r"^hash_buckets\['text'\] must be a positive int; got 1000000\.0\."),
+        ({"Text": 3}, r"names 'Text', which is not a column\. Did you mean 'text'\?"),
+    ],
+)
+def test_hash_buckets_that_mean_nothing_say_so(value, sentence):
+    with pytest.raises(ParameterError, match=sentence):
+        fit(MIXED, hash_buckets=value)
+
+
+def test_hashing_one_id_does_not_hide_another():
+    with pytest.warns(CatspaceWarning, match=r"'shop_id' holds integers that look like identifier"):
+        fit({"user_id": [1, 2, 3], "shop_id": [17, 4, 90]}, hash_buckets={"user_id": 10})
+
+
 def test_an_integer_column_that_looks_like_an_id_draws_a_hint():
     stores = np.tile(np.arange(1, 201), 10)
     for columns in ({"store": stores}, {"customer_id": [17, 4, 4, 90]}):
@@ -167,8 +197,10 @@ def test_text_where_fit_had_numbers_says_so():
 
 def test_state_is_a_round_trip():
     table = read_table(pd.DataFrame({**MIXED, "number": [0.5, None]}))
-    encoder = TableEncoder.fit(table)
+    encoder = TableEncoder.fit(table, hash_buckets={"category": 5})
     again = TableEncoder.from_state(*encoder.to_state())
+    assert again.vocabularies["category"].n_buckets == 5
+    assert again.vocabularies["category"].kinds == ("number",)
     assert again.number_names == encoder.number_names == ["integer", "number", "number_missing"]
     np.testing.assert_array_equal(again.encode(table).codes, encoder.encode(table).codes)
     np.testing.assert_array_equal(again.encode(table).numbers, encoder.encode(table).numbers)

@@ -215,3 +215,15 @@ def test_a_table_without_target_is_answered_with_a_sentence(model, sales):
         summarise(model, y=sales.y)
     with pytest.raises(InputError, match="has 6000 rows and the target 5999"):
         summarise(model, sales.X, sales.y[:-1])
+
+
+def test_a_hashed_column_is_shown_by_its_buckets(shops):
+    X, y = shops
+    model = EmbeddingRegressor(hash_buckets={"town": 1000}, max_epochs=1, random_state=0).fit(X, y)
+    town = column_of(summarise(model, X, y), "town")
+    assert town["categories"] == model.embeddings_["town"].categories
+    assert sum(town["counts"]) == len(X)
+    assert town["left_out"] == [
+        "Column 'town' is hashed, and no value is known for a bucket that the model could be asked "
+        "for."
+    ]

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from catspace.analysis.source import check_columns, get_embedding
 from catspace.data.encoding import TableEncoder
+from catspace.data.hashing import HashedVocabulary
 from catspace.data.table import Column, Table, make_frame, read_table, read_vector
 from catspace.data.vocabulary import N_SPECIAL, category_array
 from catspace.embeddings import Embedding
@@ -163,6 +164,11 @@ def model_distance(
             hint="vectors alone cannot be asked; catspace.load(path) gives the model back.",
         )
     embedding = get_embedding(model, column, at_least=2)
+    if isinstance(embedding.vocabulary, HashedVocabulary):
+        raise InputError(
+            f"Column {column!r} is hashed, and no value is known for a bucket that the model could "
+            "be asked for."
+        )
     table = read_table(X)
     check_columns(table, [column])
     random = np.random.default_rng(random_state)

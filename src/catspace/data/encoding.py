@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from catspace.data.bins import Bins, cut
+from catspace.data.hashing import HashedVocabulary
 from catspace.data.table import DATE_PARTS, Column, Table, describe
 from catspace.data.vocabulary import UNSEEN, Vocabulary
 from catspace.exceptions import (
@@ -112,6 +113,7 @@ class TableEncoder:
         categorical_features: Any = "from_dtype",
         min_frequency: float = 1,
         max_categories: Any = None,
+        hash_buckets: Any = None,
         date_parts: Iterable[str] | None = None,
         bins: Mapping[str, Bins] | None = None,
     ) -> "TableEncoder":
@@ -119,16 +121,26 @@ class TableEncoder:
         threshold = _count_threshold(min_frequency, table.n_rows)
         parts = _check_date_parts(date_parts)
         named = _named_columns(categorical_features, table)
+        is_by_dtype = not named  # so identifiers may hide among the numbers
+        hashed = _check_buckets(hash_buckets)
+        named |= set(hashed)
         bins = bins or {}
         table = cut(table, bins)
         dates = tuple(c.name for c in table.columns if parts and c.is_date and c.name not in named)
         table = _expand_dates(table, dates, parts)
         categorical = [c.name for c in table.columns if c.name in named or c.is_category]
         most = _most_categories(max_categories, categorical)
-        vocabularies, scalings = {}, {}
+        hashed = _counts_by_column("hash_buckets", hashed, table.names)
+        vocabularies: dict[str, Vocabulary] = {}
+        scalings = {}
         for column in table.columns:
             if column.name in categorical:
-                vocabularies[column.name] = Vocabulary.fit(column, threshold, most.get(column.name))
+                limits = threshold, most.get(column.name)
+                vocabularies[column.name] = (
+                    HashedVocabulary.fit_buckets(column, hashed[column.name], *limits)
+                    if column.name in hashed
+                    else Vocabulary.fit(column, *limits)
+                )
             elif column.is_date:
                 raise InputError(
                     f"Column {column.name!r} holds dates.",
@@ -137,7 +149,7 @@ class TableEncoder:
                 )
             else:
                 values = _finite(column)
-                if not named:
+                if is_by_dtype:
                     _hint_at_id(column, values)
                 scalings[column.name] = Scaling.fit(values)
         return cls(vocabularies, scalings, parts, dates, bins)
@@ -150,6 +162,11 @@ class TableEncoder:
             "date_parts": list(self.date_parts),
             "dates": list(self.dates),
             "bins": {name: list(bins.edges) for name, bins in self.bins.items()},
+            "hashed": {
+                name: {"n_buckets": vocabulary.n_buckets, "kinds": list(vocabulary.kinds)}
+                for name, vocabulary in self.vocabularies.items()
+                if isinstance(vocabulary, HashedVocabulary)
+            },
         }
         arrays = {
             f"vocabulary.{i}.{name}": array
@@ -161,16 +178,19 @@ class TableEncoder:
     @classmethod
     def from_state(cls, document: Mapping[str, Any], arrays: Mapping[str, Any]) -> "TableEncoder":
         """Return the encoder that `to_state` took apart."""
-        vocabularies = {}
+        vocabularies, hashed = {}, document.get("hashed", {})
         for i, column in enumerate(document["categorical"]):
             prefix = f"vocabulary.{i}."
-            vocabularies[column] = Vocabulary.from_state(
+            vocabulary = Vocabulary.from_state(
                 {
                     name.removeprefix(prefix): array
                     for name, array in arrays.items()
                     if name.startswith(prefix)
                 }
             )
+            if column in hashed:
+                vocabulary = HashedVocabulary.of(vocabulary, **hashed[column])
+            vocabularies[column] = vocabulary
         scalings = {name: Scaling(**values) for name, values in document["scalings"].items()}
         bins = {name: Bins(tuple(edges)) for name, edges in document.get("bins", {}).items()}
         dates = tuple(document["dates"])
@@ -314,7 +334,8 @@ def _most_categories(max_categories: Any, categorical: Sequence[str]) -> dict[st
     if max_categories is None:
         return {}
     if isinstance(max_categories, Mapping):
-        return _counts_by_column("max_categories", max_categories, categorical)
+        a_column = "a categorical column"
+        return _counts_by_column("max_categories", max_categories, categorical, a_column)
     if _is_count(max_categories):
         return dict.fromkeys(categorical, int(max_categories))
     raise ParameterError(
@@ -323,14 +344,23 @@ def _most_categories(max_categories: Any, categorical: Sequence[str]) -> dict[st
     )
 
 
+def _check_buckets(hash_buckets: Any) -> Mapping[Any, Any]:
+    """Return the columns to hash, and into how many buckets each."""
+    if hash_buckets is None or isinstance(hash_buckets, Mapping):
+        return hash_buckets or {}
+    raise ParameterError(
+        f"hash_buckets must be a dict of column to the number of its buckets, or None; "
+        f"got {hash_buckets!r}."
+    )
+
+
 def _counts_by_column(
-    parameter: str, counts: Mapping[Any, Any], columns: Sequence[str]
+    parameter: str, counts: Mapping[Any, Any], columns: Sequence[str], a_column: str = "a column"
 ) -> dict[str, int]:
     for name, count in counts.items():
         if name not in columns:
             raise ParameterError(
-                f"{parameter} names {name!r}, which is not a categorical column."
-                f"{did_you_mean(name, columns)}"
+                f"{parameter} names {name!r}, which is not {a_column}.{did_you_mean(name, columns)}"
             )
         if not _is_count(count):
             raise ParameterError(f"{parameter}[{name!r}] must be a positive int; got {count!r}.")
@@ -338,7 +368,7 @@ def _counts_by_column(
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 1
 
 
 def _hint_at_id(column: Column, values: np.ndarray) -> None:

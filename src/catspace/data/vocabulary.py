@@ -7,7 +7,7 @@ and each has a row of its own.
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -109,6 +109,11 @@ class Vocabulary:
         )
 
     @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of values that fit met: "number", "text", "time" and so on."""
+        return tuple(self.values)
+
+    @property
     def n_rows(self) -> int:
         """The number of rows of an embedding of this column, special ones included."""
         return len(self.counts)
@@ -142,7 +147,7 @@ class Vocabulary:
         int32 array of shape (n_rows,)
         """
         codes = np.full(column.n_rows, MISSING, dtype=np.int32)
-        known_kinds, new_kinds = set(self.values), set()
+        known_kinds, new_kinds = set(self.kinds), set()
         for where, part in column.parts:
             kind, dictionary, indices = factorize(part)
             if kind not in known_kinds and len(dictionary) > dictionary.null_count:
@@ -170,7 +175,7 @@ class Vocabulary:
             stays = new_row[old] >= 0
             values[kind] = self.values[kind].filter(pa.array(stays))
             rows[kind] = new_row[old][stays]
-        return Vocabulary(values, rows, self.counts[kept])
+        return replace(self, values=values, rows=rows, counts=self.counts[kept])
 
     def code(self, category: Any, column: str) -> int:
         """Return the row of one category; missing values are asked for with None."""

@@ -96,7 +96,7 @@ def info_grid(found: Record) -> Grid:
 def _as_category(embedding: Embedding, typed: str) -> Any:
     """Return what was typed as a value of the column: the number 12, or the text '12'."""
     column = parse_column(
-        embedding.column, pa.array([typed], pa.string()), embedding.vocabulary.values
+        embedding.column, pa.array([typed], pa.string()), embedding.vocabulary.kinds
     )
     for _, values in column.parts:
         if len(values):
