@@ -21,6 +21,7 @@ from catspace.data.table import Table, read_table, read_vector
 from catspace.data.target import ClassTarget, RegressionTarget, target_from_state
 from catspace.embeddings import Embeddings
 from catspace.exceptions import CatspaceWarning, InputError, ParameterError, shorten
+from catspace.model.memory import available_memory, estimate_memory, show_bytes
 from catspace.model.network import Architecture, EntityNetwork
 from catspace.model.optimizer import sparse_tables
 from catspace.model.progress import TrainingProgress
@@ -33,7 +34,7 @@ from catspace.model.settings import (
     make_device,
     make_recipe,
 )
-from catspace.model.training import Epoch, Recipe, Rows, Trained, predict, train_networks
+from catspace.model.training import Epoch, Rows, Trained, predict, train_networks
 
 
 class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -148,8 +149,24 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         n_networks = check_int("n_networks", self.n_networks)
         seeds = random.randint(np.iinfo(np.int32).max, size=n_networks).tolist()
         device = make_device(self.device)
+        sparse = sparse_tables(
+            architecture,
+            optimizer=recipe.optimizer,
+            weight_decay=recipe.weight_decay,
+            device=device,
+        )
+        need = estimate_memory(
+            architecture,
+            sparse=sparse,
+            n_networks=n_networks,
+            has_validation=validation is not None,
+            row_bytes=rows.n_bytes,
+            device=device,
+        )
+        need.check(available_memory(device), list(vocabularies))
         with TrainingProgress(n_networks, recipe.epochs, int(self.verbose)) as progress:
-            progress.tell(_describe_updates(vocabularies, architecture, recipe, device))
+            progress.tell(f"Training needs about {show_bytes(need.total)} of memory.")
+            progress.tell(_describe_updates(vocabularies, architecture, sparse))
 
             def listener(epoch: Epoch) -> None:
                 progress(epoch)
@@ -460,19 +477,13 @@ def _make_rows(
 
 
 def _describe_updates(
-    columns: Iterable[str], architecture: Architecture, recipe: Recipe, device: torch.device
+    columns: Iterable[str], architecture: Architecture, sparse: Iterable[int]
 ) -> str:
     """Say which embeddings are so large that a step updates only the rows of its batch."""
-    sparse = sparse_tables(
-        architecture,
-        optimizer=recipe.optimizer,
-        weight_decay=recipe.weight_decay,
-        device=device,
-    )
-    if not sparse:
-        return "Every step updates all weights."
     tables = list(zip(columns, architecture.table_shapes, strict=True))
     named = [f"{name} ({rows:,} x {width})" for name, (rows, width) in (tables[i] for i in sparse)]
+    if not named:
+        return "Every step updates all weights."
     return f"A step updates only the rows of its batch in: {', '.join(named)}."
 
 

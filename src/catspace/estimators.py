@@ -100,8 +100,8 @@ class EmbeddingRegressor(RegressorMixin, EmbeddingEstimator):  # type: ignore[mi
     device : str, default="auto"
         "cpu", "cuda", …; "auto" takes a GPU where there is one.
     verbose : int, default=0
-        1 shows progress; 2 also which embeddings are so large that a step updates only the rows
-        of its batch.
+        1 shows progress; 2 also the memory that training needs, and which embeddings are so large
+        that a step updates only the rows of its batch.
 
     Attributes
     ----------

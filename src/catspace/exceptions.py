@@ -38,6 +38,10 @@ class ModelFileError(CatspaceError):
     """A model file that is damaged, foreign or newer than this library."""
 
 
+class NotEnoughMemoryError(CatspaceError, MemoryError):
+    """A training that would need more memory than there is."""
+
+
 class InputTypeError(CatspaceError, TypeError):
     """Something that is not a table at all."""
 

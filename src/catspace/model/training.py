@@ -47,6 +47,12 @@ class Rows:
     def __len__(self) -> int:
         return len(self.target)
 
+    @property
+    def n_bytes(self) -> int:
+        """The memory that the rows take."""
+        weight = 0 if self.weight is None else self.weight.nbytes
+        return self.codes.nbytes + self.numbers.nbytes + self.target.nbytes + weight
+
     def take(self, index: Tensor | slice) -> "Rows":
         """Return some of the rows: views for a slice, copies for an index."""
         return Rows(
