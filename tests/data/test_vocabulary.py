@@ -1,4 +1,5 @@
 import warnings
+from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from catspace.data.vocabulary import (
     N_SPECIAL,
     RARE,
     UNSEEN,
+    ValueCounts,
     Vocabulary,
     category_array,
 )
@@ -76,6 +78,68 @@ def test_integers_past_63_bits_are_kept_apart():
     vocabulary = Vocabulary.fit(column(hashes))
     assert vocabulary.categories == [1, 2**64 - 2, 2**64 - 1]
     assert vocabulary.encode(column(pl.Series([1, 7]))).tolist() == [N_SPECIAL, UNSEEN]
+
+
+def assert_same_vocabulary(first, second):
+    first, second = first.to_state(), second.to_state()
+    assert first.keys() == second.keys()
+    for name, array in first.items():
+        if isinstance(array, pa.Array):
+            assert array.equals(second[name]), name  # the type too
+        else:
+            np.testing.assert_array_equal(array, second[name])
+
+
+def count(blocks):
+    counts = ValueCounts()
+    for block in blocks:
+        counts.add(block)
+    return counts
+
+
+@given(st.lists(st.lists(values), min_size=1), st.integers(1, 3), st.integers(0, 3), st.data())
+def test_blocks_of_a_column_give_the_vocabulary_of_the_whole(blocks, min_frequency, n_first, data):
+    whole = Vocabulary.fit(objects([value for block in blocks for value in block]), min_frequency)
+    columns = [objects(block) for block in data.draw(st.permutations(blocks))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("catspace.data.vocabulary._SMALLEST_MERGE", 2)
+        counts = count(columns[:n_first])
+        counts.merge(count(columns[n_first:]))
+    assert_same_vocabulary(counts.vocabulary(min_frequency), whole)
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        [["b", "a"], [None, "c", "a"]],
+        [[1.0, 2.0, None], [2.5], [None, None]],
+        [[2**64 - 1], [1, 7], [1]],
+        [[True], [False, None]],
+        [[date(2020, 1, 1)], [date(2013, 1, 1), None]],
+        [[b"x"], [b"a", b"x"]],
+    ],
+    ids=["text", "numbers", "unsigned", "booleans", "dates", "bytes"],
+)
+def test_each_kind_of_value_can_be_counted_in_blocks(blocks):
+    dtype = pl.UInt64 if blocks[0] == [2**64 - 1] else None
+    blocks = [pl.Series(block, dtype=dtype or pl.Series(blocks[0]).dtype) for block in blocks]
+    counts = count(map(column, blocks))
+    assert_same_vocabulary(counts.vocabulary(), Vocabulary.fit(column(pl.concat(blocks))))
+
+
+@given(st.lists(values, min_size=1), st.integers(1, 3))
+def test_fitting_and_encoding_at_once_is_fitting_and_then_encoding(fitted, min_frequency):
+    vocabulary, codes = Vocabulary.fit_encode(objects(fitted), min_frequency)
+    expected = Vocabulary.fit(objects(fitted), min_frequency)
+    assert_same_vocabulary(vocabulary, expected)
+    np.testing.assert_array_equal(codes, expected.encode(objects(fitted)))
+
+
+def test_a_few_values_are_found_among_many():
+    vocabulary = Vocabulary.fit(column([f"id {i:03d}" for i in range(500)]))
+    some = pa.DictionaryArray.from_arrays([0, 1, 2, 3, None], ["id 007", "id 499", "x", "id 007"])
+    codes = vocabulary.encode(read_table({"x": some}).columns[0])
+    assert codes.tolist() == [N_SPECIAL + 7, N_SPECIAL + 499, UNSEEN, N_SPECIAL + 7, MISSING]
 
 
 def test_missing_rare_and_unseen_use_different_rows():

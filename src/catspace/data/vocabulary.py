@@ -23,6 +23,11 @@ SPECIAL_NAMES = ("(missing)", "(rare)", "(unseen)")
 
 # Whole floats up to here are exact, so they can stand for integers.
 LARGEST_EXACT = 2.0**53
+# Fewer distinct values than this are kept as they come, block by block.
+_SMALLEST_MERGE = 1 << 16
+
+# A part of a column: its rows (None is all), kind, distinct values, and their place in each row.
+_Part = tuple[np.ndarray | None, str, pa.Array, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -62,33 +67,24 @@ class Vocabulary:
             Only so many of the most frequent values have a row of their own; of equally frequent
             ones the first in the order of the values.
         """
-        uniques: dict[str, list[pa.Array]] = {}
-        occurrences: dict[str, list[np.ndarray]] = {}
-        n_present = 0
-        for _, part in column.parts:
-            kind, dictionary, indices = factorize(part)
-            present = indices[indices >= 0]
-            counts = np.bincount(present, minlength=len(dictionary))
-            used = (counts > 0) & dictionary.is_valid().to_numpy(zero_copy_only=False)
-            n_present += int(counts[used].sum())
-            if used.any():
-                uniques.setdefault(kind, []).append(dictionary.filter(pa.array(used)))
-                occurrences.setdefault(kind, []).append(counts[used])
+        counts = ValueCounts()
+        counts.add(column)
+        return counts.vocabulary(min_frequency, max_categories)
 
-        values, frequencies, rows = {}, {}, {}
-        for kind in sorted(uniques):
-            values[kind], frequencies[kind] = _merge(uniques[kind], occurrences[kind])
-        is_kept = _choose(frequencies, min_frequency, max_categories)
-        row_counts = [np.array([column.n_rows - n_present, 0, 0])]
-        next_row = N_SPECIAL
-        for kind, frequency in frequencies.items():
-            kept = is_kept[kind]
-            rows[kind] = np.full(len(kept), RARE, dtype=np.int64)
-            rows[kind][kept] = next_row + np.arange(kept.sum())
-            next_row += int(kept.sum())
-            row_counts[0][RARE] += frequency[~kept].sum()
-            row_counts.append(frequency[kept])
-        return cls(values, rows, np.concatenate(row_counts).astype(np.int64))
+    @classmethod
+    def fit_encode(
+        cls, column: Column, min_frequency: int = 1, max_categories: int | None = None
+    ) -> tuple["Vocabulary", np.ndarray]:
+        """Learn the categories of a column, and return its codes too.
+
+        The same as `fit` and then `encode`; the distinct values, which take most of the time, are
+        found only once.
+        """
+        parts = _factorize_parts(column)
+        counts = ValueCounts()
+        counts.add_parts(parts, column.n_rows)
+        vocabulary = counts.vocabulary(min_frequency, max_categories)
+        return vocabulary, vocabulary._codes(parts, column.n_rows)
 
     def to_state(self) -> dict[str, Any]:
         """Return the arrays that make up the vocabulary, by name."""
@@ -146,18 +142,16 @@ class Vocabulary:
         -------
         int32 array of shape (n_rows,)
         """
-        codes = np.full(column.n_rows, MISSING, dtype=np.int32)
-        known_kinds, new_kinds = set(self.kinds), set()
-        for where, part in column.parts:
-            kind, dictionary, indices = factorize(part)
-            if kind not in known_kinds and len(dictionary) > dictionary.null_count:
-                new_kinds.add(kind)
-            # One more entry at the end: index -1 is a missing value.
-            lookup = np.append(self._lookup(kind, dictionary), np.int32(MISSING))
-            codes[slice(None) if where is None else where] = lookup[indices]
-        if new_kinds and known_kinds:
-            _warn_about_kinds(column.name, known_kinds, new_kinds)
-        return codes
+        parts = _factorize_parts(column)
+        known = set(self.kinds)
+        new = {
+            kind
+            for _, kind, dictionary, _ in parts
+            if kind not in known and len(dictionary) > dictionary.null_count
+        }
+        if new and known:
+            _warn_about_kinds(column.name, known, new)
+        return self._codes(parts, column.n_rows)
 
     def select(self, positions: np.ndarray) -> "Vocabulary":
         """Return a vocabulary of some of the categories, in the order that they have here.
@@ -181,7 +175,7 @@ class Vocabulary:
         """Return the row of one category; missing values are asked for with None."""
         try:
             kind, dictionary, _ = factorize(pa.array([category], from_pandas=True))
-            code = self._find(kind, dictionary) if len(dictionary) else MISSING
+            code = int(self._lookup(kind, dictionary)[0]) if len(dictionary) else MISSING
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
             code = UNSEEN
         if code == UNSEEN:
@@ -199,16 +193,13 @@ class Vocabulary:
             found.extend(dictionary.filter(pa.array(unknown)).to_pylist())
         return found
 
-    def _find(self, kind: str, value: pa.Array) -> int:
-        """Return the row of one value by looking through all: no index of them is built for it."""
-        if value[0].as_py() is None:
-            return MISSING
-        if kind not in self.values:
-            return UNSEEN
-        known = self.values[kind]
-        wanted = _convert_exactly(value, known.type)[0]
-        position = pc.index(known, wanted).as_py() if wanted.is_valid else -1
-        return int(self.rows[kind][position]) if position >= 0 else UNSEEN
+    def _codes(self, parts: Sequence[_Part], n_rows: int) -> np.ndarray:
+        codes = np.full(n_rows, MISSING, dtype=np.int32)
+        for where, kind, dictionary, indices in parts:
+            # One more entry at the end: index -1 is a missing value.
+            lookup = np.append(self._lookup(kind, dictionary), np.int32(MISSING))
+            codes[slice(None) if where is None else where] = lookup[indices]
+        return codes
 
     def _lookup(self, kind: str, dictionary: pa.Array) -> np.ndarray:
         """Return the row of each distinct value; shape (len(dictionary),)."""
@@ -216,10 +207,9 @@ class Vocabulary:
         if kind not in self.values:
             return np.where(missing, MISSING, UNSEEN).astype(np.int32)
         known = self.values[kind]
-        position = pc.index_in(_convert_exactly(dictionary, known.type), value_set=known)
-        found = position.is_valid().to_numpy(zero_copy_only=False)
-        rows = self.rows[kind][position.fill_null(0).to_numpy(zero_copy_only=False)]
-        return np.where(missing, MISSING, np.where(found, rows, UNSEEN)).astype(np.int32)
+        position = _find(_convert_exactly(dictionary, known.type), known)
+        rows = np.where(position >= 0, self.rows[kind][position], UNSEEN)
+        return np.where(missing, MISSING, rows).astype(np.int32)
 
     def _lookalike(self, category: Any) -> str:
         """Return a sentence when the value is there under another type or spelling."""
@@ -227,6 +217,67 @@ class Vocabulary:
         if str(category) in shown:
             return f" Did you mean {shown[str(category)]!r}?"
         return did_you_mean(category, shown) if isinstance(category, str) else ""
+
+
+class ValueCounts:
+    """How often each value of a column occurs, counted block by block.
+
+    Counts of several parts of a table, made in any order and anywhere, give the vocabulary of the
+    whole when they are put together. Only distinct values are kept.
+    """
+
+    def __init__(self) -> None:
+        self._n_rows = 0
+        self._values: dict[str, list[pa.Array]] = {}
+        self._counts: dict[str, list[np.ndarray]] = {}
+
+    def add(self, column: Column) -> None:
+        """Count the values of a column or of one block of it."""
+        self.add_parts(_factorize_parts(column), column.n_rows)
+
+    def add_parts(self, parts: Sequence[_Part], n_rows: int) -> None:
+        """Count values that were factorized already."""
+        self._n_rows += n_rows
+        for _, kind, dictionary, indices in parts:
+            counts = np.bincount(indices[indices >= 0], minlength=len(dictionary))
+            used = (counts > 0) & dictionary.is_valid().to_numpy(zero_copy_only=False)
+            if used.any():
+                self._extend(kind, [dictionary.filter(pa.array(used))], [counts[used]])
+
+    def merge(self, other: "ValueCounts") -> None:
+        """Add what was counted elsewhere."""
+        self._n_rows += other._n_rows
+        for kind, values in other._values.items():
+            self._extend(kind, values, other._counts[kind])
+
+    def vocabulary(self, min_frequency: int = 1, max_categories: int | None = None) -> Vocabulary:
+        """Return the categories, the same whatever the blocks were."""
+        values, frequencies, rows = {}, {}, {}
+        for kind in sorted(self._values):
+            values[kind], frequencies[kind] = _sort(self._values[kind], self._counts[kind])
+        is_kept = _choose(frequencies, min_frequency, max_categories)
+        row_counts = [np.zeros(N_SPECIAL, dtype=np.int64)]
+        n_present, next_row = 0, N_SPECIAL
+        for kind, frequency in frequencies.items():
+            kept = is_kept[kind]
+            rows[kind] = np.full(len(kept), RARE, dtype=np.int64)
+            rows[kind][kept] = next_row + np.arange(kept.sum())
+            next_row += int(kept.sum())
+            n_present += int(frequency.sum())
+            row_counts[0][RARE] += frequency[~kept].sum()
+            row_counts.append(frequency[kept])
+        row_counts[0][MISSING] = self._n_rows - n_present
+        return Vocabulary(values, rows, np.concatenate(row_counts).astype(np.int64))
+
+    def _extend(self, kind: str, values: Sequence[pa.Array], counts: Sequence[np.ndarray]) -> None:
+        kept, kept_counts = self._values.setdefault(kind, []), self._counts.setdefault(kind, [])
+        kept.extend(values)
+        kept_counts.extend(counts)
+        # When what waits is as much as what was merged last: each value is merged a few times
+        # only, and memory is that of the distinct values.
+        if sum(map(len, kept[1:])) > max(_SMALLEST_MERGE, len(kept[0])):
+            merged, merged_counts = _merge(kept, kept_counts)
+            self._values[kind], self._counts[kind] = [merged], [merged_counts]
 
 
 def category_array(
@@ -267,6 +318,10 @@ def factorize(values: pa.Array) -> tuple[str, pa.Array, np.ndarray]:
         indices = indices.cast(pa.int64()).fill_null(-1)
     kind, dictionary = _canonical(encoded.dictionary)
     return kind, dictionary, np.asarray(indices.to_numpy(zero_copy_only=False))
+
+
+def _factorize_parts(column: Column) -> list[_Part]:
+    return [(where, *factorize(values)) for where, values in column.parts]
 
 
 def _canonical(values: pa.Array) -> tuple[str, pa.Array]:
@@ -335,20 +390,58 @@ def _choose(
     }
 
 
-def _merge(arrays: list[pa.Array], counts: list[np.ndarray]) -> tuple[pa.Array, np.ndarray]:
+def _find(values: pa.Array, known: pa.Array) -> np.ndarray:
+    """Return the position of each value among the known ones, which differ; -1 where it is not.
+
+    The table of hashes is built of the shorter of the two: a block of rows has few values, and
+    finding them must not cost a table of all that are known.
+    """
+    if len(values) >= len(known):
+        found = pc.index_in(values, value_set=known, skip_nulls=True)
+        return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False))
+    distinct = values.dictionary_encode()  # which may hold one twice
+    found = pc.index_in(known, value_set=distinct.dictionary, skip_nulls=True)
+    met = found.is_valid().to_numpy(zero_copy_only=False).nonzero()[0]
+    position = np.full(len(distinct.dictionary) + 1, -1)  # the last one is that of null
+    position[found.drop_null().to_numpy()] = met
+    return np.asarray(position[distinct.indices.fill_null(-1).to_numpy(zero_copy_only=False)])
+
+
+def _merge(arrays: Sequence[pa.Array], counts: Sequence[np.ndarray]) -> tuple[pa.Array, np.ndarray]:
+    """Return the distinct values of one kind, in any order, and how often each occurs."""
+    widest = _widest(arrays)
+    # Not group_by, which takes three times as long on large strings.
+    encoded = pa.concat_arrays([array.cast(widest, safe=False) for array in arrays])
+    encoded = encoded.dictionary_encode()
+    sums = np.bincount(encoded.indices.to_numpy(), np.concatenate(counts))
+    return encoded.dictionary, sums.astype(np.int64)
+
+
+def _sort(arrays: Sequence[pa.Array], counts: Sequence[np.ndarray]) -> tuple[pa.Array, np.ndarray]:
     """Return the distinct values of one kind, sorted, and how often each occurs."""
+    is_merged = len(arrays) > 1
+    values, frequency = _merge(arrays, counts) if is_merged else (arrays[0], counts[0])
+    order = pc.sort_indices(values)
+    values, frequency = values.take(order), frequency[order.to_numpy()]
+    # One block alone hardly ever holds a value twice, and to see that is faster than to merge.
+    if not is_merged and pc.any(pc.equal(values[1:], values[:-1])).as_py():
+        return _sort(*([part] for part in _merge(arrays, counts)))
+    return values, frequency
+
+
+def _widest(arrays: Sequence[pa.Array]) -> pa.DataType:
+    """Return the type that holds all values of one kind; only numbers have several."""
     types = {array.type for array in arrays}
-    if len(types) > 1:  # numbers of several types: the widest holds them all
-        only_integers = types <= {pa.bool_(), pa.int64()}
-        widest = pa.int64() if only_integers else pa.float64()
-        arrays = [array.cast(widest, safe=False) for array in arrays]
-    merged = pa.chunked_array(arrays).combine_chunks()
-    table = pa.table({"value": merged, "count": pa.array(np.concatenate(counts), pa.int64())})
-    table = table.group_by("value").aggregate([("count", "sum")]).sort_by("value")
-    values = table["value"].combine_chunks()
-    if isinstance(values, pa.ChunkedArray):
-        values = pa.concat_arrays(values.chunks)
-    return values, table["count_sum"].to_numpy()
+    if len(types) == 1:
+        return types.pop()
+    if types <= {pa.bool_(), pa.int64()}:
+        return pa.int64()
+    signed = [array for array in arrays if array.type == pa.int64()]
+    if types <= {pa.bool_(), pa.int64(), pa.uint64()} and all(
+        pc.min(array).as_py() >= 0 for array in signed
+    ):
+        return pa.uint64()
+    return pa.float64()
 
 
 _KIND_WORDS = {"number": "numbers", "time": "dates", "clock": "times", "duration": "durations"}
