@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catspace.data.hashing import HashedVocabulary, find_buckets, hash_column
+from catspace.data.hashing import HashedCounts, find_buckets
 from catspace.data.table import read_table
 from catspace.data.vocabulary import MISSING, N_SPECIAL, RARE, UNSEEN, factorize
 from catspace.exceptions import CatspaceWarning, UnknownCategoryError
@@ -40,6 +40,21 @@ def buckets(values, n_buckets=N):
     kind, dictionary, indices = factorize(array)
     found = find_buckets(kind, dictionary, n_buckets)
     return [None if i < 0 or not dictionary[i].is_valid else int(found[i]) for i in indices]
+
+
+def fit(column, n_buckets, min_frequency=1, max_categories=None):
+    return HashedCounts(n_buckets).learn(column, min_frequency, max_categories)[0]
+
+
+def names(column):
+    """Return the name of the bucket of each value of a column, None for missing."""
+    vocabulary, codes = HashedCounts(N).learn(column)
+    named = vocabulary.categories
+    return [None if code == MISSING else named[code - N_SPECIAL] for code in codes]
+
+
+def bucket_names(values):
+    return [None if bucket is None else f"bucket {bucket}" for bucket in buckets(values)]
 
 
 def naive_mix(word):
@@ -136,9 +151,9 @@ def test_buckets_are_filled_evenly(kind):
 
 def test_every_library_gives_the_same_buckets(make_table):
     values = {"text": ["a", None, "ü", "a"], "number": [1.0, None, 2.5, 1.0]}
-    text, number = (hash_column(c, 100) for c in read_table(make_table(values)).columns)
-    assert text.parts[0][1].to_pylist() == buckets(["a", None, "ü", "a"], 100)
-    assert number.parts[0][1].to_pylist() == buckets([1, None, 2.5, 1], 100)
+    text, number = read_table(make_table(values)).columns
+    assert names(text) == bucket_names(["a", None, "ü", "a"])
+    assert names(number) == bucket_names([1, None, 2.5, 1])
 
 
 def test_slices_and_dictionaries_hash_as_their_values():
@@ -147,12 +162,12 @@ def test_slices_and_dictionaries_hash_as_their_values():
     assert buckets(whole[1:4]) == expected
     assert buckets(whole.dictionary_encode()[1:4]) == expected
     categories = pd.Categorical(["a", None, "bb"], categories=["unused", "bb", "a"])
-    parts = hash_column(read_table(pd.DataFrame({"x": categories})).columns[0], N).parts
-    assert parts[0][1].to_pylist() == expected
+    of_pandas = read_table(pd.DataFrame({"x": categories})).columns[0]
+    assert names(of_pandas) == bucket_names(["a", None, "bb"])
 
 
 def test_rows_are_those_of_the_buckets_that_fit_met():
-    vocabulary = HashedVocabulary.fit_buckets(column(["a", "b", "b", None]), N)
+    vocabulary = fit(column(["a", "b", "b", None]), N)
     assert vocabulary.n_rows == N_SPECIAL + 2
     assert vocabulary.counts[MISSING] == 1
     row = dict(zip("ab", vocabulary.encode(column(["a", "b"])).tolist(), strict=True))
@@ -168,7 +183,7 @@ def test_rows_are_those_of_the_buckets_that_fit_met():
 
 
 def test_values_that_share_a_bucket_share_its_row():
-    vocabulary = HashedVocabulary.fit_buckets(column([f"id {i}" for i in range(1000)]), 10)
+    vocabulary = fit(column([f"id {i}" for i in range(1000)]), 10)
     assert vocabulary.n_categories == 10
     assert vocabulary.counts.sum() == 1000
     new = [f"new {i}" for i in range(50)]
@@ -178,14 +193,14 @@ def test_values_that_share_a_bucket_share_its_row():
 
 def test_rare_buckets_share_the_row_of_the_rare():
     data = column(["a", "b", "b", "c", "c", "c"])
-    often = HashedVocabulary.fit_buckets(data, N, min_frequency=2)
-    most = HashedVocabulary.fit_buckets(data, N, max_categories=1)
+    often = fit(data, N, min_frequency=2)
+    most = fit(data, N, max_categories=1)
     assert (often.encode(data) == RARE).tolist() == [True] + [False] * 5
     assert (most.encode(data) == RARE).tolist() == [True] * 3 + [False] * 3
 
 
 def test_a_value_and_the_name_of_its_bucket_have_the_same_code():
-    vocabulary = HashedVocabulary.fit_buckets(column([f"id {i}" for i in range(100)]), 1000)
+    vocabulary = fit(column([f"id {i}" for i in range(100)]), 1000)
     names = vocabulary.categories
     assert [vocabulary.code(name, "x") for name in names] == list(
         range(N_SPECIAL, vocabulary.n_rows)
@@ -199,20 +214,20 @@ def test_a_value_and_the_name_of_its_bucket_have_the_same_code():
 
 
 def test_another_kind_of_value_than_in_fit_draws_a_warning_and_counts_as_unseen():
-    vocabulary = HashedVocabulary.fit_buckets(column([1, 2], name="store"), 2)
+    vocabulary = fit(column([1, 2], name="store"), 2)
     with pytest.warns(CatspaceWarning, match=r"^Column 'store' held numbers in fit and holds text"):
         assert vocabulary.encode(column(["1", "2"], name="store")).tolist() == [UNSEEN, UNSEEN]
 
 
 def test_an_all_missing_column_has_no_buckets_and_still_encodes():
-    vocabulary = HashedVocabulary.fit_buckets(objects([None, None]), 10)
+    vocabulary = fit(objects([None, None]), 10)
     assert vocabulary.n_categories == 0
     assert vocabulary.encode(column(["a", None])).tolist() == [UNSEEN, MISSING]
 
 
 def test_numbers_and_text_in_one_column_are_hashed_each_by_its_kind():
     data = objects([1, "a", None, 1.0, "1"])
-    vocabulary = HashedVocabulary.fit_buckets(data, N)
+    vocabulary = fit(data, N)
     assert vocabulary.kinds == ("number", "text")
     codes = vocabulary.encode(data).tolist()
     assert codes[2] == MISSING
@@ -221,8 +236,20 @@ def test_numbers_and_text_in_one_column_are_hashed_each_by_its_kind():
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(-3, 3), st.text(max_size=3)), min_size=1))
+def test_buckets_that_are_counted_block_by_block_are_those_of_the_whole_column(data):
+    first, second = HashedCounts(7), HashedCounts(7)
+    first.add(objects(data[: len(data) // 2]))
+    second.add(objects(data[len(data) // 2 :]))
+    second.merge(first)
+    merged, whole = second.vocabulary(), fit(objects(data), 7)
+    assert merged.kinds == whole.kinds
+    assert merged.categories == whole.categories
+    assert merged.counts.tolist() == whole.counts.tolist()
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(-3, 3), st.text(max_size=3)), min_size=1))
 def test_some_of_the_buckets_can_be_selected(data):
-    vocabulary = HashedVocabulary.fit_buckets(objects(data), 7)
+    vocabulary = fit(objects(data), 7)
     kept = np.arange(vocabulary.n_categories)[::2]
     some = vocabulary.select(kept)
     assert some.categories == [vocabulary.categories[i] for i in kept]

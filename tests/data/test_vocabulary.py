@@ -129,7 +129,7 @@ def test_each_kind_of_value_can_be_counted_in_blocks(blocks):
 
 @given(st.lists(values, min_size=1), st.integers(1, 3))
 def test_fitting_and_encoding_at_once_is_fitting_and_then_encoding(fitted, min_frequency):
-    vocabulary, codes = Vocabulary.fit_encode(objects(fitted), min_frequency)
+    vocabulary, codes = ValueCounts().learn(objects(fitted), min_frequency)
     expected = Vocabulary.fit(objects(fitted), min_frequency)
     assert_same_vocabulary(vocabulary, expected)
     np.testing.assert_array_equal(codes, expected.encode(objects(fitted)))

@@ -73,6 +73,14 @@ def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     """Return weights as float64 of shape (n_rows,), or None where there are none."""
     if sample_weight is None:
         return None
+    weight = check_weights_of_block(sample_weight, n_rows)
+    if not weight.any():
+        raise no_weight()
+    return weight
+
+
+def check_weights_of_block(sample_weight: Any, n_rows: int, *, first_row: int = 0) -> np.ndarray:
+    """Return the weights of some rows of a table, all of which may be zero."""
     try:
         weight = read_vector(sample_weight, "sample_weight")
         if weight.dtype.kind in "mMc":
@@ -93,11 +101,15 @@ def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     if (weight < 0).any():
         row = int(np.flatnonzero(weight < 0)[0])
         raise InputError(
-            f"Negative values in data passed to sample_weight: {weight[row]:g} in row {row}."
+            f"Negative values in data passed to sample_weight: {weight[row]:g} in row "
+            f"{first_row + row}."
         )
-    if not weight.any():
-        raise InputError("Sample weights must contain at least one non-zero number; all are zero.")
     return weight
+
+
+def no_weight() -> InputError:
+    """Return the error for a table whose rows all have weight zero."""
+    return InputError("Sample weights must contain at least one non-zero number; all are zero.")
 
 
 def _refuse_empty(table: Table) -> None:

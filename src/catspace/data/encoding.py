@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from catspace.data.bins import Bins, cut
-from catspace.data.hashing import HashedVocabulary
+from catspace.data.hashing import HashedCounts, HashedVocabulary
 from catspace.data.table import DATE_PARTS, Column, Table, describe
-from catspace.data.vocabulary import UNSEEN, Vocabulary
+from catspace.data.vocabulary import UNSEEN, ValueCounts, Vocabulary
 from catspace.exceptions import (
     CatspaceWarning,
     InputError,
@@ -64,6 +64,91 @@ class Scaling:
         z = np.where(missing, 0.0, (values - self.centre) / self.scale)
         z /= np.hypot(1, z / BEND)
         return np.stack([z, missing] if self.has_missing else [z], axis=1).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What each column of a table is used as.
+
+    Attributes
+    ----------
+    categorical, numbers : tuple of str
+        The columns that get a vocabulary, and those that get a scale, after the changes below.
+    date_parts : tuple of str
+        What each column of dates is replaced by.
+    dates : tuple of str
+        The columns of dates that are replaced.
+    bins : mapping of column to Bins
+        The columns of numbers that are cut into categories.
+    most : mapping of column to int
+        The columns of which only so many categories have a vector of their own.
+    buckets : mapping of column to int
+        The columns whose values are hashed into so many buckets.
+    is_by_dtype : bool
+        Whether the user named no column, so that identifiers may hide among the numbers.
+    """
+
+    categorical: tuple[str, ...]
+    numbers: tuple[str, ...]
+    date_parts: tuple[str, ...]
+    dates: tuple[str, ...]
+    bins: Mapping[str, Bins]
+    most: Mapping[str, int]
+    buckets: Mapping[str, int]
+    is_by_dtype: bool
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        *,
+        categorical_features: Any = "from_dtype",
+        max_categories: Any = None,
+        hash_buckets: Any = None,
+        date_parts: Iterable[str] | None = None,
+        bins: Mapping[str, Bins] | None = None,
+    ) -> "Plan":
+        """Decide what each column is, by the user's word and by its type."""
+        parts = _check_date_parts(date_parts)
+        named = _named_columns(categorical_features, table)
+        is_by_dtype = not named
+        hashed = _check_buckets(hash_buckets)
+        named |= set(hashed)
+        bins = bins or {}
+        table = cut(table, bins)
+        dates = tuple(c.name for c in table.columns if parts and c.is_date and c.name not in named)
+        table = _expand_dates(table, dates, parts)
+        categorical, numbers = [], []
+        for column in table.columns:
+            if column.name in named or column.is_category:
+                categorical.append(column.name)
+            elif column.is_date:
+                raise InputError(
+                    f"Column {column.name!r} holds dates.",
+                    hint=f'date_parts=["year", "month", "day_of_week"] expands them, and '
+                    f"categorical_features=[{column.name!r}] makes each date a category.",
+                )
+            else:
+                numbers.append(column.name)
+        return cls(
+            tuple(categorical),
+            tuple(numbers),
+            parts,
+            dates,
+            bins,
+            most=_most_categories(max_categories, categorical),
+            buckets=_counts_by_column("hash_buckets", hashed, table.names),
+            is_by_dtype=is_by_dtype,
+        )
+
+    def counts(self, column: str) -> ValueCounts:
+        """Return what counts the values of a categorical column."""
+        n_buckets = self.buckets.get(column)
+        return ValueCounts() if n_buckets is None else HashedCounts(n_buckets)
+
+    def apply(self, table: Table) -> Table:
+        """Return the table with its dates expanded and its bins cut."""
+        return cut(_expand_dates(table, self.dates, self.date_parts), self.bins)
 
 
 @dataclass(frozen=True)
@@ -118,41 +203,54 @@ class TableEncoder:
         bins: Mapping[str, Bins] | None = None,
     ) -> "TableEncoder":
         """Decide what each column is, and learn its vocabulary or its scale."""
-        threshold = _count_threshold(min_frequency, table.n_rows)
-        parts = _check_date_parts(date_parts)
-        named = _named_columns(categorical_features, table)
-        is_by_dtype = not named  # so identifiers may hide among the numbers
-        hashed = _check_buckets(hash_buckets)
-        named |= set(hashed)
-        bins = bins or {}
-        table = cut(table, bins)
-        dates = tuple(c.name for c in table.columns if parts and c.is_date and c.name not in named)
-        table = _expand_dates(table, dates, parts)
-        categorical = [c.name for c in table.columns if c.name in named or c.is_category]
-        most = _most_categories(max_categories, categorical)
-        hashed = _counts_by_column("hash_buckets", hashed, table.names)
-        vocabularies: dict[str, Vocabulary] = {}
-        scalings = {}
-        for column in table.columns:
-            if column.name in categorical:
-                limits = threshold, most.get(column.name)
-                vocabularies[column.name] = (
-                    HashedVocabulary.fit_buckets(column, hashed[column.name], *limits)
-                    if column.name in hashed
-                    else Vocabulary.fit(column, *limits)
-                )
-            elif column.is_date:
-                raise InputError(
-                    f"Column {column.name!r} holds dates.",
-                    hint=f'date_parts=["year", "month", "day_of_week"] expands them, and '
-                    f"categorical_features=[{column.name!r}] makes each date a category.",
-                )
-            else:
-                values = _finite(column)
-                if is_by_dtype:
-                    _hint_at_id(column, values)
-                scalings[column.name] = Scaling.fit(values)
-        return cls(vocabularies, scalings, parts, dates, bins)
+        encoder, _ = cls.fit_encode(
+            table,
+            categorical_features=categorical_features,
+            min_frequency=min_frequency,
+            max_categories=max_categories,
+            hash_buckets=hash_buckets,
+            date_parts=date_parts,
+            bins=bins,
+        )
+        return encoder
+
+    @classmethod
+    def fit_encode(
+        cls,
+        table: Table,
+        *,
+        categorical_features: Any = "from_dtype",
+        min_frequency: float = 1,
+        max_categories: Any = None,
+        hash_buckets: Any = None,
+        date_parts: Iterable[str] | None = None,
+        bins: Mapping[str, Bins] | None = None,
+    ) -> tuple["TableEncoder", Encoded]:
+        """Learn from a table and encode it: `fit` and then `encode`, with half the work."""
+        threshold = count_threshold(min_frequency, table.n_rows)
+        plan = Plan.of(
+            table,
+            categorical_features=categorical_features,
+            max_categories=max_categories,
+            hash_buckets=hash_buckets,
+            date_parts=date_parts,
+            bins=bins,
+        )
+        columns = {column.name: column for column in plan.apply(table).columns}
+        vocabularies, codes = {}, np.empty((len(plan.categorical), table.n_rows), dtype=np.int32)
+        for i, name in enumerate(plan.categorical):
+            vocabularies[name], codes[i] = plan.counts(name).learn(
+                columns[name], threshold, plan.most.get(name)
+            )
+        scalings, features = {}, []
+        for name in plan.numbers:
+            values = finite_numbers(columns[name])
+            if plan.is_by_dtype:
+                hint_at_id(columns[name], values)
+            scalings[name] = Scaling.fit(values)
+            features.append(scalings[name].apply(values))
+        encoder = cls(vocabularies, scalings, plan.date_parts, plan.dates, plan.bins)
+        return encoder, Encoded(codes, _beside(features, table.n_rows))
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the encoder as a JSON document and arrays by name."""
@@ -224,17 +322,37 @@ class TableEncoder:
                     f"{shorten(unseen)}.",
                     hint='handle_unknown="mean" gives them the average vector.',
                 )
-        features = [
-            scaling.apply(_finite(columns[name])) for name, scaling in self.scalings.items()
-        ]
-        numbers = np.concatenate([np.empty((table.n_rows, 0), np.float32), *features], axis=1)
-        return Encoded(codes, numbers)
+        values = (finite_numbers(columns[name]) for name in self.scalings)
+        return Encoded(codes, self.scale(values, table.n_rows))
+
+    def scale(self, values: Iterable[np.ndarray], n_rows: int) -> np.ndarray:
+        """Return the numbers that the network reads, of the values of each column of numbers.
+
+        Returns
+        -------
+        float32 array of shape (n_rows, n_numbers)
+        """
+        scalings = self.scalings.values()
+        features = [scaling.apply(v) for scaling, v in zip(scalings, values, strict=True)]
+        return _beside(features, n_rows)
 
 
-def _finite(column: Column) -> np.ndarray:
+def _beside(features: Sequence[np.ndarray], n_rows: int) -> np.ndarray:
+    return np.concatenate([np.empty((n_rows, 0), np.float32), *features], axis=1)
+
+
+def finite_numbers(column: Column, *, first_row: int = 0) -> np.ndarray:
+    """Return the values of a column of numbers, NaN where missing, or say where infinity is.
+
+    Parameters
+    ----------
+    column : Column
+    first_row : int
+        Where the column begins in the whole table, if it is a block of one.
+    """
     values = column.to_numbers()
     if np.isinf(values).any():
-        row = int(np.flatnonzero(np.isinf(values))[0])
+        row = first_row + int(np.flatnonzero(np.isinf(values))[0])
         raise InputError(
             f"Column {column.name!r} holds infinity, first in row {row}.",
             hint="replace it by a number, or by NaN where the value is not known.",
@@ -317,7 +435,7 @@ def _check_date_parts(date_parts: Iterable[str] | None) -> tuple[str, ...]:
     return parts
 
 
-def _count_threshold(min_frequency: float, n_rows: int) -> int:
+def count_threshold(min_frequency: float, n_rows: int) -> int:
     """Return the smallest number of rows that earns a category a vector of its own."""
     if isinstance(min_frequency, (int, np.integer)) and min_frequency >= 1:
         return int(min_frequency)
@@ -371,7 +489,7 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 1
 
 
-def _hint_at_id(column: Column, values: np.ndarray) -> None:
+def hint_at_id(column: Column, values: np.ndarray) -> None:
     """Warn when a column of integers that is used as numbers looks like an identifier."""
     if column.type is None or not pa.types.is_integer(column.type):
         return

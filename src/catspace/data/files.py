@@ -13,8 +13,9 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,7 +28,8 @@ from catspace.exceptions import CatspaceWarning, InputError
 MISSING_CELLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "NULL", "null", "None", "<NA>"]
 _PARQUET = {".parquet", ".pq"}
 _ENDINGS = {".csv", ".tsv", ".txt", *_PARQUET}
-_BLOCK_BYTES = 1 << 23
+_BLOCK_BYTES = 1 << 22
+_PARQUET_BUFFER = 1 << 20  # for each column
 _SEPARATORS = ",;\t|"
 _SNIFFED_BYTES, _SNIFFED_LINES = 1 << 16, 20
 
@@ -49,19 +51,20 @@ def read_file(path: str | Path) -> pa.Table:
         raise InputError(f"There is no file {str(path)!r}.")
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder; a CSV or Parquet file is needed.")
-    try:
-        if is_parquet(path):
-            return _read_parquet(path)
-        return _read_csv(path)
-    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-        raise InputError(f"{str(path)!r} cannot be read: {error}") from None
+    with _reading(path):
+        return _read_parquet(path) if is_parquet(path) else _read_csv(path)
 
 
 def find_files(source: str | Path) -> list[Path]:
     """Return the files that a path, a pattern with ``*`` or a folder stands for, sorted."""
     path = Path(source).expanduser()
     if path.is_dir():
-        found = [file for file in path.iterdir() if file.suffix.lower() in _ENDINGS]
+        # What begins with a dot is somebody's own: half-written files among them.
+        found = [
+            file
+            for file in path.iterdir()
+            if file.suffix.lower() in _ENDINGS and not file.name.startswith(".")
+        ]
         if not found:
             raise InputError(f"The folder {str(path)!r} holds no CSV or Parquet file.")
     elif path.exists():
@@ -97,27 +100,101 @@ def stream_file(path: Path, *, rows: int = 100_000) -> Iterator[pa.Table]:
     The cells of a CSV file come as the text that they are (`catspace.data.text` reads them);
     Parquet files have types of their own.
     """
-    try:
+    with _reading(path):
+        if is_parquet(path):
+            yield from _stream_parquet(path, rows)
+        else:
+            dialect = _find_dialect(path)
+            text = dict.fromkeys(_read_names(path, dialect), pa.string())
+            options = pyarrow.csv.ConvertOptions(column_types=text, strings_can_be_null=False)
+            yield from _stream_csv(path, dialect, options)
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file to be read block by block, more than once, with types that hold to its end.
+
+    Attributes
+    ----------
+    path : Path
+    schema : Arrow schema
+        Names and types of the columns.
+    dialect : tuple of str, or None
+        Encoding and separator of a CSV file.
+    """
+
+    path: Path
+    schema: pa.Schema
+    dialect: tuple[str, str] | None = None
+
+    def blocks(self, rows: int) -> Iterator[pa.Table]:
+        """Yield the rows, about so many at a time."""
+        with _reading(self.path):
+            if self.dialect is None:
+                blocks = _stream_parquet(self.path, rows)
+            else:
+                types = {field.name: field.type for field in self.schema}
+                blocks = _stream_csv(self.path, self.dialect, _convert_options(types))
+            for block in blocks:
+                yield block.select(self.schema.names)
+
+    def as_text(self, names: Iterable[str]) -> "DataFile":
+        """Return the same CSV file with some of its columns read as text."""
+        schema = self.schema
+        for name in names:
+            schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
+        return replace(self, schema=schema)
+
+
+def open_file(path: Path) -> DataFile:
+    """Return a file with the types of its columns; for those of a CSV file it is read once."""
+    with _reading(path):
         if is_parquet(path):
             with pyarrow.parquet.ParquetFile(path) as file:
-                for batch in file.iter_batches(rows):
-                    yield pa.Table.from_batches([batch])
-        else:
-            yield from _stream_csv(path)
-    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+                return DataFile(path, without_index(file.schema_arrow))
+        dialect = _find_dialect(path)
+        types: dict[str, pa.DataType] = {}
+        while True:
+            try:
+                schema = None
+                for block in _stream_csv(path, dialect, _convert_options(types)):
+                    schema = block.schema
+                if schema is None:  # there are names, and no rows
+                    schema = pa.schema([(name, pa.null()) for name in _read_names(path, dialect)])
+                return DataFile(path, schema, dialect)
+            except pa.ArrowInvalid as error:
+                _widen(types, error, _read_names(path, dialect))
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn the errors of readers into a sentence about the file."""
+    try:
+        if path.stat().st_size == 0 and path.is_file():
+            raise InputError(f"{str(path)!r} is empty: there is not one byte in it.")
+        yield
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         raise InputError(f"{str(path)!r} cannot be read: {error}") from None
 
 
-def _stream_csv(path: Path) -> Iterator[pa.Table]:
-    encoding, separator = _find_dialect(path)
-    names = _read_names(path, encoding, separator)
+def _stream_parquet(path: Path, rows: int) -> Iterator[pa.Table]:
+    # With a buffer, a row group need not fit in memory either.
+    with pyarrow.parquet.ParquetFile(path, buffer_size=_PARQUET_BUFFER) as file:
+        # One row group after the other: a reader of all of them takes more memory with each.
+        for group in range(file.num_row_groups):
+            for batch in file.iter_batches(rows, row_groups=[group]):
+                yield pa.Table.from_batches([batch])
+
+
+def _stream_csv(
+    path: Path, dialect: tuple[str, str], options: pyarrow.csv.ConvertOptions
+) -> Iterator[pa.Table]:
+    encoding, separator = dialect
     reader = pyarrow.csv.open_csv(
         path,
         read_options=pyarrow.csv.ReadOptions(encoding=encoding, block_size=_BLOCK_BYTES),
         parse_options=pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
-        convert_options=pyarrow.csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
-        ),
+        convert_options=options,
     )
     for batch in reader:
         yield pa.Table.from_batches([batch])
@@ -156,21 +233,20 @@ def _is_encoded_as(path: Path, encoding: str) -> bool:
 
 def _read_parquet(path: Path) -> pa.Table:
     table = pyarrow.parquet.read_table(path)
-    # A pandas index that was written along is not a feature.
-    index = (table.schema.pandas_metadata or {}).get("index_columns", [])
-    return table.select([name for name in table.column_names if name not in index])
+    return table.select(without_index(table.schema).names)
+
+
+def without_index(schema: pa.Schema) -> pa.Schema:
+    """Return a schema without the index that pandas wrote along: that is not a feature."""
+    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    return pa.schema([field for field in schema if field.name not in index])
 
 
 def _read_csv(path: Path) -> pa.Table:
-    encoding, separator = _find_dialect(path)
+    dialect = _find_dialect(path)
+    encoding, separator = dialect
     types: dict[str, pa.DataType] = {}
     while True:
-        convert = pyarrow.csv.ConvertOptions(
-            null_values=MISSING_CELLS,
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-            column_types=types,
-        )
         try:
             return pyarrow.csv.read_csv(
                 path,
@@ -178,20 +254,35 @@ def _read_csv(path: Path) -> pa.Table:
                 parse_options=pyarrow.csv.ParseOptions(
                     delimiter=separator, newlines_in_values=True
                 ),
-                convert_options=convert,
+                convert_options=_convert_options(types),
             )
         except pa.ArrowInvalid as error:
-            wrong = _WRONG_TYPE.search(str(error))
-            if wrong is None:
-                raise
-            name = _read_names(path, encoding, separator)[int(wrong[1])]
-            if types.get(name) == pa.string():
-                raise
-            types[name] = _WIDER.get(wrong[2], pa.string())
+            _widen(types, error, _read_names(path, dialect))
 
 
-def _read_names(path: Path, encoding: str, separator: str) -> list[str]:
+def _convert_options(types: dict[str, pa.DataType]) -> pyarrow.csv.ConvertOptions:
+    return pyarrow.csv.ConvertOptions(
+        null_values=MISSING_CELLS,
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        column_types=types,
+    )
+
+
+def _widen(types: dict[str, pa.DataType], error: pa.ArrowInvalid, names: list[str]) -> None:
+    """Give a column the next wider type after a cell did not fit; other errors are raised."""
+    wrong = _WRONG_TYPE.search(str(error))
+    if wrong is None:
+        raise error
+    name = names[int(wrong[1])]
+    if types.get(name) == pa.string():
+        raise error
+    types[name] = _WIDER.get(wrong[2], pa.string())
+
+
+def _read_names(path: Path, dialect: tuple[str, str]) -> list[str]:
     """Return the names of the columns of a CSV file: its first line."""
+    encoding, separator = dialect
     with path.open(encoding=encoding, newline="") as file:
         names = next(csv.reader(file, delimiter=separator), [])
     return [name.removeprefix("\ufeff") for name in names]

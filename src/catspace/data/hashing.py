@@ -7,14 +7,14 @@ change. It works on whole arrays; the distinct values of a column are hashed, no
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from catspace.data.table import Column
-from catspace.data.vocabulary import MISSING, UNSEEN, Vocabulary, factorize
+from catspace.data.vocabulary import MISSING, UNSEEN, Part, ValueCounts, Vocabulary
 
 # What the number 1, the text '1' and the first microsecond of 1970 start from.
 _STARTS = {"number": 1, "text": 2, "bytes": 3, "time": 4, "duration": 5, "clock": 6}
@@ -43,21 +43,8 @@ class HashedVocabulary(Vocabulary):
     value_kinds: tuple[str, ...]
 
     @classmethod
-    def fit_buckets(
-        cls,
-        column: Column,
-        n_buckets: int,
-        min_frequency: int = 1,
-        max_categories: int | None = None,
-    ) -> "HashedVocabulary":
-        """Learn which buckets the values of a column fall into, and how often."""
-        buckets = Vocabulary.fit(hash_column(column, n_buckets), min_frequency, max_categories)
-        kinds = {factorize(part[:0])[0] for _, part in column.parts if part.null_count < len(part)}
-        return cls.of(buckets, n_buckets, sorted(kinds))
-
-    @classmethod
     def of(cls, buckets: Vocabulary, n_buckets: int, kinds: Any) -> "HashedVocabulary":
-        """Make one from the vocabulary of a column of buckets, as `hash_column` gives it."""
+        """Make one from the vocabulary of a column of buckets, as `HashedCounts` counts them."""
         return cls(buckets.values, buckets.rows, buckets.counts, n_buckets, tuple(kinds))
 
     @property
@@ -95,15 +82,42 @@ class HashedVocabulary(Vocabulary):
         return ""  # the names of values are not kept
 
 
-def hash_column(column: Column, n_buckets: int) -> Column:
-    """Return the column with the number of its bucket in place of each value."""
-    parts = []
-    for where, part in column.parts:
-        kind, dictionary, indices = factorize(part)
-        missing = dictionary.is_null().to_numpy(zero_copy_only=False)
-        buckets = pa.array(find_buckets(kind, dictionary, n_buckets), mask=missing)
-        parts.append((where, pa.DictionaryArray.from_arrays(_nullable(indices), buckets)))
-    return Column(column.name, tuple(parts), column.n_rows)
+class HashedCounts(ValueCounts):
+    """How often each bucket of a column occurs, counted block by block.
+
+    Parameters
+    ----------
+    n_buckets : int
+    """
+
+    def __init__(self, n_buckets: int) -> None:
+        super().__init__()
+        self.n_buckets = n_buckets
+        self._kinds: set[str] = set()
+
+    def add_parts(self, parts: Sequence[Part], n_rows: int) -> None:
+        """Count values that were factorized already by their buckets."""
+        hashed: list[Part] = []
+        for where, kind, dictionary, indices in parts:
+            missing = dictionary.is_null().to_numpy(zero_copy_only=False)
+            if not missing.all():
+                self._kinds.add(kind)
+            buckets = pa.array(find_buckets(kind, dictionary, self.n_buckets), mask=missing)
+            hashed.append((where, "number", buckets, indices))
+        super().add_parts(hashed, n_rows)
+
+    def merge(self, other: ValueCounts) -> None:
+        """Add what was counted elsewhere."""
+        super().merge(other)
+        if isinstance(other, HashedCounts):
+            self._kinds |= other._kinds
+
+    def vocabulary(
+        self, min_frequency: int = 1, max_categories: int | None = None
+    ) -> HashedVocabulary:
+        """Return the buckets that occurred, the same whatever the blocks were."""
+        buckets = super().vocabulary(min_frequency, max_categories)
+        return HashedVocabulary.of(buckets, self.n_buckets, sorted(self._kinds))
 
 
 def find_buckets(kind: str, values: pa.Array, n_buckets: int) -> np.ndarray:
@@ -178,7 +192,3 @@ def _hash_bytes(values: pa.Array, start: np.ndarray) -> np.ndarray:
         if not len(left):
             break
     return hashed
-
-
-def _nullable(indices: np.ndarray) -> pa.Array:
-    return pa.array(indices, mask=indices < 0)

@@ -185,11 +185,11 @@ class Table:
         """The names of the columns, in order."""
         return [column.name for column in self.columns]
 
-    def pop(self, name: str) -> tuple["Table", Column]:
+    def pop(self, name: str, what: str = "target") -> tuple["Table", Column]:
         """Return the table without the column of that name, and the column."""
         if name not in self.names:
             raise InputError(
-                f"The target {name!r} is not a column of the table.{did_you_mean(name, self.names)}"
+                f"The {what} {name!r} is not a column of the table.{did_you_mean(name, self.names)}"
             )
         rest = self.select([other for other in self.names if other != name])
         return rest, self.columns[self.names.index(name)]

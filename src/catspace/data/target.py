@@ -11,6 +11,9 @@ from catspace.exceptions import InputError, ParameterError, did_you_mean
 
 TARGET_TRANSFORMS = ("log", "log1p", "paper")
 
+# Where nobody says what a target of whole numbers is: at most so many are classes.
+MOST_CLASSES = 20
+
 # A sigmoid cannot reach below zero, where the log of a target below 1 lies.
 _ALLOWED = {"log": "above 0", "log1p": "above -1", "paper": "of at least 1"}
 _IS_ALLOWED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -19,6 +22,36 @@ _IS_ALLOWED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "paper": lambda y: y >= 1,
 }
 LARGEST_EXPONENT = float(np.log(np.finfo(np.float64).max)) - 1
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What the scale of a target is made of; those of two blocks give those of both.
+
+    Attributes
+    ----------
+    n_rows : int
+    mean, std, largest : float64 arrays of shape (n_outputs,)
+    """
+
+    n_rows: int
+    mean: np.ndarray
+    std: np.ndarray
+    largest: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> "Moments":
+        """Return the moments of values of shape (n_rows, n_outputs)."""
+        return cls(len(values), values.mean(axis=0), values.std(axis=0), values.max(axis=0))
+
+    def merge(self, other: "Moments") -> "Moments":
+        """Return the moments of both blocks together."""
+        n_rows = self.n_rows + other.n_rows
+        share = other.n_rows / n_rows
+        step = other.mean - self.mean
+        variance = (1 - share) * self.std**2 + share * other.std**2 + share * (1 - share) * step**2
+        largest = np.maximum(self.largest, other.largest)
+        return Moments(n_rows, self.mean + share * step, np.sqrt(variance), largest)
 
 
 @dataclass(frozen=True)
@@ -44,20 +77,22 @@ class RegressionTarget:
     @classmethod
     def fit(cls, y: Any, transform: str | None = None) -> "RegressionTarget":
         """Learn the scale of a target of shape (n_rows,) or (n_rows, n_outputs)."""
-        if transform is not None and transform not in TARGET_TRANSFORMS:
-            allowed = ", ".join(f'"{name}"' for name in TARGET_TRANSFORMS)
-            raise ParameterError(
-                f"target_transform must be None, {allowed}; got {transform!r}."
-                f"{did_you_mean(transform, TARGET_TRANSFORMS)}"
-            )
+        check_transform(transform)
         values = as_numbers(y)
-        moved = _forward(np.atleast_2d(values.T).T, transform)
+        moments = Moments.of(transformed(np.atleast_2d(values.T).T, transform))
+        return cls.from_moments(moments, transform, is_vector=values.ndim == 1)
+
+    @classmethod
+    def from_moments(
+        cls, moments: Moments, transform: str | None, *, is_vector: bool
+    ) -> "RegressionTarget":
+        """Return the target whose transformed values have these moments."""
         if transform == "paper":
-            centre, scale = np.zeros(moved.shape[1]), moved.max(axis=0)
+            centre, scale = np.zeros_like(moments.mean), moments.largest
         else:
-            centre, scale = moved.mean(axis=0), moved.std(axis=0)
+            centre, scale = moments.mean, moments.std
         scale = np.where(scale > 1e-12 * np.abs(centre), scale, 0.0)
-        return cls(transform, centre, scale, is_vector=values.ndim == 1)
+        return cls(transform, centre, scale, is_vector)
 
     @property
     def n_outputs(self) -> int:
@@ -81,7 +116,7 @@ class RegressionTarget:
             raise InputError(
                 f"The target has {values.shape[1]} columns, and in fit it had {self.n_outputs}."
             )
-        moved = _forward(values, self.transform)
+        moved = transformed(values, self.transform)
         scale = np.where(self.scale == 0, 1.0, self.scale)
         return np.asarray((moved - self.centre) / scale, dtype=np.float32)
 
@@ -152,8 +187,30 @@ def target_from_state(
     )
 
 
+def check_transform(transform: str | None) -> None:
+    """Raise where there is no such transform."""
+    if transform is not None and transform not in TARGET_TRANSFORMS:
+        allowed = ", ".join(f'"{name}"' for name in TARGET_TRANSFORMS)
+        raise ParameterError(
+            f"target_transform must be None, {allowed}; got {transform!r}."
+            f"{did_you_mean(transform, TARGET_TRANSFORMS)}"
+        )
+
+
 def as_numbers(y: Any) -> np.ndarray:
     """Return a target as finite float64, or say what stands in the way."""
+    numbers = to_numbers(y)
+    if numbers.ndim not in (1, 2) or 0 in numbers.shape[1:]:
+        raise InputError(f"The target must have one or two dimensions; got shape {numbers.shape}.")
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        row = int(np.argwhere(bad)[0][0])
+        raise not_finite(row, int(bad.sum()), has_nan=bool(np.isnan(numbers).any()))
+    return numbers
+
+
+def to_numbers(y: Any) -> np.ndarray:
+    """Return a target as float64, NaN where it is missing, or say that it holds no numbers."""
     values = np.asarray(y)
     try:
         if values.dtype.kind in "mMc":  # dates would become counts of their unit
@@ -161,35 +218,45 @@ def as_numbers(y: Any) -> np.ndarray:
         if values.dtype == object:
             known = [np.nan if value is None else value for value in values.flat]
             values = np.array(known, dtype=object).reshape(values.shape)
-        numbers = values.astype(np.float64)
+        return values.astype(np.float64)
     except (ValueError, TypeError):
         raise InputError(
             f"The target must hold numbers; got {values.ravel()[0]!r} first.",
             hint="EmbeddingClassifier learns classes, text included.",
         ) from None
-    if numbers.ndim not in (1, 2) or 0 in numbers.shape[1:]:
-        raise InputError(f"The target must have one or two dimensions; got shape {numbers.shape}.")
-    bad = ~np.isfinite(numbers)
-    if bad.any():
-        row = int(np.argwhere(bad)[0][0])
-        what = "NaN" if np.isnan(numbers).any() else "infinity"
-        raise InputError(
-            f"Input y contains {what}, first in row {row} ({int(bad.sum())} in all).",
-            hint="drop the rows whose target is not known.",
-        )
-    return numbers
 
 
-def _forward(values: np.ndarray, transform: str | None) -> np.ndarray:
+def not_finite(row: int, count: int, *, has_nan: bool) -> InputError:
+    """Return the error for a target that is not known in some rows."""
+    return InputError(
+        f"Input y contains {'NaN' if has_nan else 'infinity'}, first in row {row} "
+        f"({count} in all).",
+        hint="drop the rows whose target is not known.",
+    )
+
+
+def transformed(values: np.ndarray, transform: str | None) -> np.ndarray:
+    """Return the target on the scale of its transform, or say which values that scale lacks."""
     if transform is None:
         return values
-    bad = ~_IS_ALLOWED[transform](values)
+    bad = is_outside(values, transform)
     if bad.any():
-        row = int(np.argwhere(bad)[0][0])
-        raise InputError(
-            f"target_transform={transform!r} needs a target {_ALLOWED[transform]}; "
-            f"got {values[bad][0]:g} in row {row} ({int(bad.sum())} such rows).",
-            hint="drop those rows"
-            + (', or use "log1p", which takes zeros.' if transform == "log" else "."),
-        )
+        raise outside(transform, values[bad][0], int(np.argwhere(bad)[0][0]), int(bad.sum()))
     return np.asarray(np.log1p(values) if transform == "log1p" else np.log(values))
+
+
+def is_outside(values: np.ndarray, transform: str | None) -> np.ndarray:
+    """Return which values a transform does not take."""
+    if transform is None:
+        return np.zeros(values.shape, dtype=bool)
+    return ~_IS_ALLOWED[transform](values)
+
+
+def outside(transform: str | None, value: float, row: int, count: int) -> InputError:
+    """Return the error for a target that its transform does not take."""
+    return InputError(
+        f"target_transform={transform!r} needs a target {_ALLOWED[transform or '']}; "
+        f"got {value:g} in row {row} ({count} such rows).",
+        hint="drop those rows"
+        + (', or use "log1p", which takes zeros.' if transform == "log" else "."),
+    )

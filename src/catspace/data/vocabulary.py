@@ -27,7 +27,7 @@ LARGEST_EXACT = 2.0**53
 _SMALLEST_MERGE = 1 << 16
 
 # A part of a column: its rows (None is all), kind, distinct values, and their place in each row.
-_Part = tuple[np.ndarray | None, str, pa.Array, np.ndarray]
+Part = tuple[np.ndarray | None, str, pa.Array, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -70,21 +70,6 @@ class Vocabulary:
         counts = ValueCounts()
         counts.add(column)
         return counts.vocabulary(min_frequency, max_categories)
-
-    @classmethod
-    def fit_encode(
-        cls, column: Column, min_frequency: int = 1, max_categories: int | None = None
-    ) -> tuple["Vocabulary", np.ndarray]:
-        """Learn the categories of a column, and return its codes too.
-
-        The same as `fit` and then `encode`; the distinct values, which take most of the time, are
-        found only once.
-        """
-        parts = _factorize_parts(column)
-        counts = ValueCounts()
-        counts.add_parts(parts, column.n_rows)
-        vocabulary = counts.vocabulary(min_frequency, max_categories)
-        return vocabulary, vocabulary._codes(parts, column.n_rows)
 
     def to_state(self) -> dict[str, Any]:
         """Return the arrays that make up the vocabulary, by name."""
@@ -151,7 +136,7 @@ class Vocabulary:
         }
         if new and known:
             _warn_about_kinds(column.name, known, new)
-        return self._codes(parts, column.n_rows)
+        return self.codes(parts, column.n_rows)
 
     def select(self, positions: np.ndarray) -> "Vocabulary":
         """Return a vocabulary of some of the categories, in the order that they have here.
@@ -193,7 +178,8 @@ class Vocabulary:
             found.extend(dictionary.filter(pa.array(unknown)).to_pylist())
         return found
 
-    def _codes(self, parts: Sequence[_Part], n_rows: int) -> np.ndarray:
+    def codes(self, parts: Sequence[Part], n_rows: int) -> np.ndarray:
+        """Return the embedding row of each value of a column that was factorized already."""
         codes = np.full(n_rows, MISSING, dtype=np.int32)
         for where, kind, dictionary, indices in parts:
             # One more entry at the end: index -1 is a missing value.
@@ -235,7 +221,7 @@ class ValueCounts:
         """Count the values of a column or of one block of it."""
         self.add_parts(_factorize_parts(column), column.n_rows)
 
-    def add_parts(self, parts: Sequence[_Part], n_rows: int) -> None:
+    def add_parts(self, parts: Sequence[Part], n_rows: int) -> None:
         """Count values that were factorized already."""
         self._n_rows += n_rows
         for _, kind, dictionary, indices in parts:
@@ -249,6 +235,18 @@ class ValueCounts:
         self._n_rows += other._n_rows
         for kind, values in other._values.items():
             self._extend(kind, values, other._counts[kind])
+
+    def learn(
+        self, column: Column, min_frequency: int = 1, max_categories: int | None = None
+    ) -> tuple[Vocabulary, np.ndarray]:
+        """Count a whole column, and return its vocabulary and its codes.
+
+        The distinct values, which take most of the time, are found only once.
+        """
+        parts = _factorize_parts(column)
+        self.add_parts(parts, column.n_rows)
+        vocabulary = self.vocabulary(min_frequency, max_categories)
+        return vocabulary, vocabulary.codes(parts, column.n_rows)
 
     def vocabulary(self, min_frequency: int = 1, max_categories: int | None = None) -> Vocabulary:
         """Return the categories, the same whatever the blocks were."""
@@ -320,7 +318,7 @@ def factorize(values: pa.Array) -> tuple[str, pa.Array, np.ndarray]:
     return kind, dictionary, np.asarray(indices.to_numpy(zero_copy_only=False))
 
 
-def _factorize_parts(column: Column) -> list[_Part]:
+def _factorize_parts(column: Column) -> list[Part]:
     return [(where, *factorize(values)) for where, values in column.parts]
 
 
