@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
@@ -10,17 +11,20 @@ import numpy as np
 import torch
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state, compute_sample_weight
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from catspace import artifact
-from catspace.binning import make_bins
-from catspace.data.checks import Schema, check_weight
+from catspace.data.checks import Schema
 from catspace.data.encoding import Encoded, TableEncoder
-from catspace.data.table import Table, read_table, read_vector
-from catspace.data.target import ClassTarget, RegressionTarget, target_from_state
+from catspace.data.target import (
+    ClassTarget,
+    RegressionTarget,
+    target_from_state,
+)
 from catspace.embeddings import Embeddings
 from catspace.exceptions import CatspaceWarning, InputError, ParameterError, shorten
+from catspace.material import Material, Reader, read_features
 from catspace.model.memory import available_memory, estimate_memory, show_bytes
 from catspace.model.network import Architecture, EntityNetwork
 from catspace.model.optimizer import sparse_tables
@@ -29,12 +33,11 @@ from catspace.model.recipe import defaults_for
 from catspace.model.settings import (
     check_int,
     check_option,
-    check_real,
     make_architecture,
     make_device,
     make_recipe,
 )
-from catspace.model.training import Epoch, Rows, Trained, predict, train_networks
+from catspace.model.training import Epoch, Trained, predict, train_networks
 
 
 class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -72,12 +75,14 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            pandas, polars, Arrow, a 2-d array, or a path to a CSV or Parquet file.
+            pandas, polars, Arrow, or a 2-d array; or CSV or Parquet files, which need not fit in
+            memory: a path, a pattern (``"sales/*.parquet"``), a folder, or a
+            `pyarrow.dataset.Dataset`. See Notes.
         y : array-like of shape (n_rows,), or str
             The target, or the name of the column of ``X`` that holds it.
-        sample_weight : array-like of shape (n_rows,), optional
-            A row of weight zero counts as absent.
-        X_val, y_val : table and array-like, optional
+        sample_weight : array-like of shape (n_rows,), or str, optional
+            Or the name of the column of ``X``. A row of weight zero counts as absent.
+        X_val, y_val : table and array-like, or files and str, optional
             Rows to judge each epoch by: the best one is kept. With ``early_stopping=True`` they
             take the place of rows held back from ``X``; give rows of the future for a forecast.
         on_epoch : callable, optional
@@ -88,46 +93,62 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         self
-        """
-        table = read_table(X)
-        target_name = y if isinstance(y, str) else None
-        if target_name is not None:
-            table, y = table.pop(target_name)
-        schema = Schema.of(table, target_name)
-        y = self._read_target(y, table.n_rows)
-        weight = check_weight(sample_weight, table.n_rows)
-        if weight is not None and not weight.all():  # a row of weight zero is absent
-            present = np.flatnonzero(weight)
-            table, y, weight = table.take(present), y[present], weight[present]
 
-        target = self._fit_target(y)
-        encoder = TableEncoder.fit(
-            table,
-            categorical_features=self.categorical_features,
-            date_parts=self.date_parts,
-            min_frequency=self.min_frequency,
-            max_categories=self.max_categories,
-            hash_buckets=self.hash_buckets,
-            bins=make_bins(
-                self.discretize, table, y, is_classification=isinstance(target, ClassTarget)
-            ),
+        Notes
+        -----
+        Files whose target is given by name are read twice, block by block. The first time
+        vocabularies and scales are learned: exactly, but for quantiles of columns of numbers,
+        which come from 200,000 rows drawn at random where there are more. The second time the
+        rows are encoded and written to a temporary file (in ``TMPDIR``; some bytes for each
+        value), which each epoch reads in an order of its own, and which is gone afterwards. A
+        table of up to 200,000 rows gives the same model as in memory, bit for bit, unless rows
+        are held back for ``early_stopping``.
+        """
+        self._check_parameters()
+        random = check_random_state(self.random_state)
+        with ExitStack() as stack:  # closes what was cached on disk
+            reader = Reader(
+                type(self).__name__,
+                self._target_kind(),
+                self.get_params(deep=False),
+                random,
+                stack,
+            )
+            material = reader.read(X, y, sample_weight, X_val, y_val)
+            return self._learn(material, random, on_epoch)
+
+    def _check_parameters(self) -> None:
+        """Raise what would be raised after the table has been read, which may take hours."""
+        parameters = self.get_params(deep=False)
+        if isinstance(self.embedding_dim, Mapping):  # names columns, which are not known yet
+            parameters["embedding_dim"] = "auto"
+        is_classification = self._target_kind() == "class"
+        make_recipe(parameters, defaults_for(1), n_rows=1, is_classification=is_classification)
+        make_architecture(
+            parameters,
+            defaults_for(1),
+            n_rows={},
+            n_categories={},
+            n_numbers=1,
+            n_outputs=1,
+            output_activation="identity",
         )
         check_option("handle_unknown", self.handle_unknown, ("mean", "error"))
-        random = check_random_state(self.random_state)
-        rows = _make_rows(encoder, target, table, y, self._weigh_classes(target, y, weight))
+        check_int("n_networks", self.n_networks)
+        make_device(self.device)
         if not isinstance(self.early_stopping, (bool, np.bool_)):
             raise ParameterError(
                 f"early_stopping must be True or False; got {self.early_stopping!r}."
             )
-        validation = None
-        if X_val is not None:
-            val_table, y_val = self._read_validation(schema, X_val, y_val)
-            validation = _make_rows(encoder, target, val_table, y_val, None)
-        elif y_val is not None:
-            raise InputError("y_val was passed without X_val.")
-        elif self.early_stopping:
-            rows, validation = self._hold_back(rows, random)
 
+    def _learn(
+        self,
+        material: Material,
+        random: np.random.RandomState,
+        on_epoch: Callable[[Mapping[str, Any]], None] | None,
+    ) -> Self:
+        """Train the networks, and keep what came out."""
+        encoder, target, rows = material.encoder, material.target, material.rows
         parameters, defaults = self.get_params(deep=False), defaults_for(len(rows))
         vocabularies = encoder.vocabularies
         architecture = make_architecture(
@@ -159,7 +180,7 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             architecture,
             sparse=sparse,
             n_networks=n_networks,
-            has_validation=validation is not None,
+            has_validation=material.validation is not None,
             row_bytes=rows.n_bytes,
             device=device,
         )
@@ -178,14 +199,16 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 rows,
                 recipe,
                 seeds,
-                validation=validation,
+                validation=material.validation,
                 device=device,
                 n_jobs=effective_n_jobs(self.n_jobs),
                 listener=listener,
             )
+        counts = rows.count_codes(architecture.n_rows)
         for result in trained:
-            result.network.fill_untrained_rows(rows.codes)
-        self._set_fitted(schema, encoder, target, [t.network for t in trained], table.backend)
+            result.network.fill_untrained_rows(counts)
+        networks = [result.network for result in trained]
+        self._set_fitted(material.schema, encoder, target, networks, material.backend)
         self.history_ = [asdict(epoch) for result in trained for epoch in result.history]
         self.best_epoch_ = trained[0].best_epoch
         _warn_if_interrupted(trained)
@@ -339,60 +362,15 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         elif hasattr(self, "classes_"):
             del self.classes_
 
-    def _read_target(self, y: Any, n_rows: int) -> np.ndarray:
-        if y is None:
-            raise InputError(
-                f"This {type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        values = read_vector(y, "target")
-        if values.ndim == 0 or len(values) != n_rows:
-            raise InputError(
-                f"Found input variables with inconsistent numbers of samples: the table has "
-                f"{n_rows} rows and the target {len(values) if values.ndim else 'is one value'}."
-            )
-        return values
-
-    def _fit_target(self, y: np.ndarray) -> RegressionTarget | ClassTarget:
-        """Learn what the target is; each estimator has its own way."""
+    def _target_kind(self) -> str:
+        """Return "continuous", "class", or "auto" where the target itself is to say."""
         raise NotImplementedError
-
-    def _weigh_classes(
-        self, target: RegressionTarget | ClassTarget, y: np.ndarray, weight: np.ndarray | None
-    ) -> np.ndarray | None:
-        class_weight = getattr(self, "class_weight", None)
-        if class_weight is None or not isinstance(target, ClassTarget):
-            return weight
-        by_class = np.asarray(compute_sample_weight(class_weight, y.ravel()))
-        return by_class if weight is None else by_class * weight
-
-    def _hold_back(self, rows: Rows, random: np.random.RandomState) -> tuple[Rows, Rows]:
-        """Split off the rows that early stopping judges by."""
-        fraction = check_real("validation_fraction", self.validation_fraction, above=0, below=1)
-        n_validation = round(fraction * len(rows))
-        if n_validation == 0 or n_validation == len(rows):
-            raise InputError(
-                f"early_stopping would hold back {n_validation} of {len(rows)} rows.",
-                hint="change validation_fraction, pass X_val and y_val, or switch it off.",
-            )
-        order = torch.from_numpy(random.permutation(len(rows)))
-        return rows.take(order[n_validation:]), rows.take(order[:n_validation])
 
     def _encode(self, X: Any) -> Encoded:
         check_is_fitted(self)
         check_option("handle_unknown", self.handle_unknown, ("mean", "error"))
-        table = self._conform(self._schema, X)
+        table = read_features(self._schema, X, type(self).__name__)
         return self._encoder.encode(table, handle_unknown=self.handle_unknown)
-
-    def _conform(self, schema: Schema, X: Any) -> Table:
-        # A Table is one that was read from a file, block by block.
-        is_file = isinstance(X, (str, Path, Table))
-        return schema.conform(read_table(X), type(self).__name__, is_file=is_file)
-
-    def _read_validation(self, schema: Schema, X_val: Any, y_val: Any) -> tuple[Table, np.ndarray]:
-        if isinstance(y_val, str):
-            _, y_val = read_table(X_val).pop(y_val)
-        table = self._conform(schema, X_val)
-        return table, self._read_target(y_val, table.n_rows)
 
     def _outputs(self, X: Any) -> list[np.ndarray]:
         """Return the outputs of each network; arrays of shape (n_rows, n_outputs)."""
@@ -458,24 +436,6 @@ def _refuse_equal_names(
             names.add(name)
 
 
-def _make_rows(
-    encoder: TableEncoder,
-    target: RegressionTarget | ClassTarget,
-    table: Table,
-    y: np.ndarray,
-    weight: np.ndarray | None,
-) -> Rows:
-    encoded = encoder.encode(table)
-    if weight is not None:  # a mean of one keeps the meaning of the learning rate
-        weight = (weight / weight.mean()).astype(np.float32)
-    return Rows(
-        torch.from_numpy(encoded.codes),
-        torch.from_numpy(encoded.numbers),
-        torch.from_numpy(target.encode(y)),
-        None if weight is None else torch.from_numpy(weight),
-    )
-
-
 def _describe_updates(
     columns: Iterable[str], architecture: Architecture, sparse: Iterable[int]
 ) -> str:
@@ -495,7 +455,7 @@ def _warn_if_interrupted(trained: list[Trained]) -> None:
             f"{'network' if len(trained) == 1 else 'networks'} with the best weights so far, "
             f"after epoch {epochs}.",
             CatspaceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -5,13 +5,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from catspace import artifact
 from catspace.base import EmbeddingEstimator, store_parameters
-from catspace.data.target import ClassTarget, RegressionTarget
-from catspace.exceptions import InputError, ModelFileError
+from catspace.exceptions import ModelFileError
 from catspace.model.settings import check_option
 
 
@@ -185,8 +182,8 @@ class EmbeddingRegressor(RegressorMixin, EmbeddingEstimator):  # type: ignore[mi
         outputs = self._outputs(X)
         return self._target.decode(np.asarray(np.mean(outputs, axis=0, dtype=np.float64)))
 
-    def _fit_target(self, y: np.ndarray) -> RegressionTarget:
-        return RegressionTarget.fit(y, self.target_transform)
+    def _target_kind(self) -> str:
+        return "continuous"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -283,8 +280,8 @@ class EmbeddingClassifier(ClassifierMixin, EmbeddingEstimator):  # type: ignore[
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
-    def _fit_target(self, y: np.ndarray) -> ClassTarget:
-        return _class_target(y)
+    def _target_kind(self) -> str:
+        return "class"
 
 
 class EmbeddingEncoder(EmbeddingEstimator):
@@ -352,13 +349,8 @@ class EmbeddingEncoder(EmbeddingEstimator):
     ) -> None:
         store_parameters(self, locals())
 
-    def _fit_target(self, y: np.ndarray) -> RegressionTarget | ClassTarget:
-        kind = check_option("target_type", self.target_type, ("auto", "continuous", "class"))
-        if kind == "auto":
-            kind = "class" if _looks_like_classes(y) else "continuous"
-        if kind == "class":
-            return _class_target(y)
-        return RegressionTarget.fit(y, self.target_transform)
+    def _target_kind(self) -> str:
+        return check_option("target_type", self.target_type, ("auto", "continuous", "class"))
 
 
 def load(path: str | Path) -> Any:
@@ -380,21 +372,6 @@ def load(path: str | Path) -> Any:
     if document["estimator"] not in kinds:
         raise ModelFileError(f"{str(path)!r} holds a {document['estimator']}, which is not known.")
     return kinds[document["estimator"]]._restore(document, arrays)
-
-
-def _class_target(y: np.ndarray) -> ClassTarget:
-    y = column_or_1d(y, warn=True)
-    is_missing = y.dtype == object and any(value is None or value != value for value in y)
-    if is_missing or (y.dtype.kind == "f" and np.isnan(y).any()):
-        raise InputError("Input y contains NaN.", hint="drop the rows whose target is not known.")
-    check_classification_targets(y)
-    return ClassTarget.fit(y)
-
-
-def _looks_like_classes(y: np.ndarray) -> bool:
-    if type_of_target(y) not in ("binary", "multiclass"):
-        return False
-    return y.dtype.kind not in "iuf" or len(np.unique(y)) <= 20
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:

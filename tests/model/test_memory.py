@@ -59,7 +59,8 @@ from pathlib import Path
 from catspace.model import optimizer
 from catspace.model.memory import estimate_memory
 from catspace.model.network import Architecture
-from catspace.model.training import Recipe, Rows, train_networks
+from catspace.model.rows import Rows
+from catspace.model.training import Recipe, train_networks
 
 def peak():  # getrusage would count the process that started this one
     return 1024 * int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1])

@@ -115,7 +115,7 @@ def test_uniform_initialization_is_that_of_the_papers_keras():
 def test_rows_that_training_never_met_get_the_weighted_mean():
     network = build()
     table = network.input.tables[0].detach().clone()
-    network.fill_untrained_rows(torch.tensor([[3, 3, 4, 3], [0, 1, 2, 3]]))
+    network.fill_untrained_rows([torch.tensor([0, 0, 0, 3, 1]), torch.ones(4, dtype=int)])
     mean = (3 * table[3] + table[4]) / 4
     for row in range(3):
         torch.testing.assert_close(network.input.tables[0][row], mean)

@@ -5,7 +5,7 @@ not disturb each other, and a forward pass without a generator is the one for pr
 """
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -249,15 +249,15 @@ class EntityNetwork(nn.Module):
             _draw(layer.weight, initialization, generator, std=std, limit=limit)
             nn.init.zeros_(layer.bias)
 
-    def fill_untrained_rows(self, codes: Tensor) -> None:
+    def fill_untrained_rows(self, counts: Sequence[Tensor]) -> None:
         """Give rows that training never met the average of those that it did.
 
         This is what an unseen category gets, and a missing value where fit met none. The average
-        is weighted by how often each row occurs in the codes (columns, n_rows) of training.
+        is weighted by how often each row of each table occurs in training.
         """
         with torch.no_grad():
-            for table, code in zip(self.input.tables, codes.cpu(), strict=True):
-                count = torch.bincount(code, minlength=len(table)).to(table)
+            for table, met in zip(self.input.tables, counts, strict=True):
+                count = met.to(table)
                 table[count == 0] = (count / count.sum()) @ table
 
 

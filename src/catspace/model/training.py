@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +17,7 @@ from torch.nn import functional
 from catspace.exceptions import CatspaceError
 from catspace.model.network import Architecture, EntityNetwork
 from catspace.model.optimizer import make_optimizers
+from catspace.model.rows import RowSource
 
 # Rows in one forward pass where no gradient is needed.
 _EVALUATION_ROWS = 8192
@@ -25,47 +25,6 @@ _ROW_MULTIPLE = 32
 _WARM_UP = 0.1  # share of the steps in which the rate rises
 # From here on Huber's loss grows like the absolute error, in standard deviations of the target.
 _HUBER_DELTA = 0.25
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The rows that a network learns from, resident in memory.
-
-    Attributes
-    ----------
-    codes : int tensor of shape (n_columns, n_rows)
-    numbers : float tensor of shape (n_rows, n_numbers)
-    target : tensor of shape (n_rows, n_outputs), or (n_rows,) for classes
-    weight : tensor of shape (n_rows,), or None for equal weights
-    """
-
-    codes: Tensor
-    numbers: Tensor
-    target: Tensor
-    weight: Tensor | None = None
-
-    def __len__(self) -> int:
-        return len(self.target)
-
-    @property
-    def n_bytes(self) -> int:
-        """The memory that the rows take."""
-        weight = 0 if self.weight is None else self.weight.nbytes
-        return self.codes.nbytes + self.numbers.nbytes + self.target.nbytes + weight
-
-    def take(self, index: Tensor | slice) -> "Rows":
-        """Return some of the rows: views for a slice, copies for an index."""
-        return Rows(
-            self.codes[:, index],
-            self.numbers[index],
-            self.target[index],
-            None if self.weight is None else self.weight[index],
-        )
-
-    def to(self, device: torch.device) -> "Rows":
-        """Return the rows on a device."""
-        weight = None if self.weight is None else self.weight.to(device)
-        return Rows(self.codes.to(device), self.numbers.to(device), self.target.to(device), weight)
 
 
 @dataclass(frozen=True)
@@ -142,11 +101,11 @@ def _use_one_thread() -> None:
 
 def train_networks(
     architecture: Architecture,
-    rows: Rows,
+    rows: RowSource,
     recipe: Recipe,
     seeds: Sequence[int],
     *,
-    validation: Rows | None = None,
+    validation: RowSource | None = None,
     device: torch.device | None = None,
     n_jobs: int = 1,
     listener: Listener = lambda epoch: None,
@@ -164,7 +123,7 @@ def train_networks(
     stop = threading.Event()
 
     waiting = deque(
-        _train(index, architecture, rows, recipe, seed, validation, stop)
+        _train(index, architecture, rows, recipe, seed, validation, device, stop)
         for index, seed in enumerate(seeds)
     )
     finished: list[Trained] = []
@@ -207,18 +166,18 @@ def train_networks(
 def _train(
     index: int,
     architecture: Architecture,
-    rows: Rows,
+    rows: RowSource,
     recipe: Recipe,
     seed: int,
-    validation: Rows | None,
+    validation: RowSource | None,
+    device: torch.device,
     stop: threading.Event,
 ) -> Generator[Epoch, None, Trained]:
     """Train one network, pausing after each epoch."""
-    device = rows.target.device
     # Drawn on the CPU, so that a seed means the same network on every device.
     network = EntityNetwork(architecture)
     generator = torch.Generator().manual_seed(seed)
-    network.numbers.set_bins(rows.numbers.cpu().numpy())
+    network.numbers.set_bins(rows.sample_numbers())
     network.initialize(recipe.initialization, generator)
     network.to(device)
     dropout_generator = torch.Generator(device).manual_seed(seed)
@@ -230,32 +189,29 @@ def _train(
         learning_rate=recipe.learning_rate,
         weight_decay=recipe.weight_decay,
     )
-    n_batches = math.ceil(len(rows) / recipe.batch_size)
-    bounds = np.linspace(0, len(rows), n_batches + 1).astype(int).tolist()  # even batches
-    n_steps = n_batches * recipe.epochs
+    counts = rows.count_codes(architecture.n_rows)
+    n_steps = math.ceil(len(rows) / recipe.batch_size) * recipe.epochs
     step = 0
 
     history: list[Epoch] = []
     best_loss, best_epoch, best_weights = math.inf, 0, None
     started = time.perf_counter()
     for epoch in range(1, recipe.epochs + 1):
-        shuffled = rows.take(torch.randperm(len(rows), generator=generator).to(device))
         total = torch.zeros((), device=device)
-        for begin, end in pairwise(bounds):
+        for batch in rows.shuffled(recipe.batch_size, generator):
             if stop.is_set():
                 break
             factor = _rate_factor((step + 0.5) / n_steps) if recipe.schedule == "cosine" else 1.0
             for optimizer in optimizers:
                 for group in optimizer.param_groups:
                     group["lr"] = recipe.learning_rate * factor
-            batch = shuffled.take(slice(begin, end))
             output = network(batch.codes, batch.numbers, dropout_generator)
             loss = weighted_mean(loss_of(output, batch.target, recipe.quantile), batch.weight)
             network.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             for optimizer in optimizers:
                 optimizer.step()
-            total += loss.detach() * (end - begin)
+            total += loss.detach() * len(batch)
             step += 1
         if stop.is_set():
             break
@@ -266,7 +222,7 @@ def _train(
             )
         validation_loss = None
         if validation is not None:
-            network.fill_untrained_rows(rows.codes)
+            network.fill_untrained_rows(counts)
             validation_loss = evaluate(network, validation, recipe)
         history.append(
             Epoch(
@@ -330,12 +286,11 @@ def predict(
     return outputs
 
 
-def evaluate(network: EntityNetwork, rows: Rows, recipe: Recipe) -> float:
+def evaluate(network: EntityNetwork, rows: RowSource, recipe: Recipe) -> float:
     """Return the mean loss over some rows."""
     total, weight_sum = 0.0, 0.0
     with torch.inference_mode():
-        for begin in range(0, len(rows), _EVALUATION_ROWS):
-            block = rows.take(slice(begin, begin + _EVALUATION_ROWS))
+        for block in rows.in_order(_EVALUATION_ROWS):
             losses = LOSSES[recipe.loss](
                 network(block.codes, block.numbers), block.target, recipe.quantile
             )

@@ -1,0 +1,289 @@
+"""Tables larger than memory -> rows that networks train from, in two passes over the files.
+
+The first pass learns what `catspace.data.statistics` knows: vocabularies, scales, the target. The
+second encodes each block and appends it to a cache on disk, which every epoch reads.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sklearn.utils import compute_sample_weight
+
+from catspace.binning import make_bins
+from catspace.data.bins import Bins
+from catspace.data.blocks import BlockSource
+from catspace.data.cache import RowCache, record_type, smallest_integer
+from catspace.data.checks import Schema, check_weights_of_block, no_weight
+from catspace.data.encoding import Plan, TableEncoder
+from catspace.data.statistics import RowSample, TableStatistics, TargetStatistics
+from catspace.data.table import Column, Table, read_vector
+from catspace.data.target import ClassTarget, RegressionTarget
+from catspace.exceptions import CatspaceError, InputError
+from catspace.model.rows import CachedRows
+
+BLOCK_ROWS = 100_000
+# Each block is looked up in the vocabularies; it should not be much shorter than they are.
+_LOOKUPS_PER_ROW = 4
+# Of quantiles. The standard error of a median of so many rows is 0.3 % of a standard deviation.
+SAMPLE_ROWS = 200_000
+# Rows of the cache that are shuffled together: a million and more for a table of ten columns.
+PART_BYTES = 1 << 24
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows of a table: features, target and weight, and which row is the first."""
+
+    table: Table
+    y: np.ndarray
+    weight: np.ndarray | None
+    first_row: int
+
+
+@dataclass(frozen=True)
+class LabelledBlocks:
+    """A table in blocks, of which one column is the target and one may be the weight.
+
+    Attributes
+    ----------
+    source : BlockSource
+    target : str
+    weight : str or None
+        Rows of weight zero are left out.
+    schema : Schema or None
+        The columns that the features must have, where a model knows them already.
+    """
+
+    source: BlockSource
+    target: str
+    weight: str | None = None
+    schema: Schema | None = None
+
+    @property
+    def columns(self) -> Table:
+        """The features with their types, and without rows."""
+        return self._split(self.source.columns)[0]
+
+    def read(self, rows: int) -> Iterator[Block]:
+        """Yield the rows in order, about so many at a time."""
+        first_row = 0
+        for whole in self.source.blocks(rows):
+            table, target, column = self._split(whole)
+            y = read_vector(target, "target")
+            weight = None
+            if column is not None:
+                weight = check_weights_of_block(column, table.n_rows, first_row=first_row)
+                present = np.flatnonzero(weight)
+                table, y, weight = table.take(present), y[present], weight[present]
+            if table.n_rows:
+                yield Block(table, y, weight, first_row)
+            first_row += whole.n_rows
+
+    def _split(self, table: Table) -> tuple[Table, Column, Column | None]:
+        table, target = table.pop(self.target)
+        weight = None
+        if self.weight is not None:
+            table, weight = table.pop(self.weight, "sample_weight")
+        if self.schema is not None:
+            table = self.schema.conform(table, "the model", is_file=True)
+        return table, target, weight
+
+
+def learn_statistics(
+    blocks: LabelledBlocks,
+    target: TargetStatistics,
+    *,
+    discretize: Any,
+    **options: Any,
+) -> TableStatistics:
+    """Return what there is to know about a table; the first pass.
+
+    Where columns are to be cut into bins, their edges must be known first: one more pass. What
+    each column is used as, is up to the options of `Plan.of`.
+    """
+    columns = blocks.columns
+    bins = _learn_bins(blocks, discretize, TargetStatistics(target.kind, target.transform))
+    plan = Plan.of(columns, bins=bins, **options)
+    statistics = TableStatistics(columns, plan, target, sample_rows=SAMPLE_ROWS)
+    for block in blocks.read(BLOCK_ROWS):
+        statistics.add(block.table, block.y, block.weight, first_row=block.first_row)
+    blocks.source.check_unchanged()
+    if statistics.n_rows == 0 and blocks.weight is not None:
+        raise no_weight()
+    return statistics
+
+
+def _learn_bins(
+    blocks: LabelledBlocks, discretize: Any, target: TargetStatistics
+) -> Mapping[str, Bins]:
+    """Return the bins of the columns that ``discretize`` names, from a sample of the rows."""
+    empty = np.empty(0)
+    if not make_bins(discretize, blocks.columns, empty, is_classification=False):
+        return {}
+    names, sample = list(discretize), RowSample(SAMPLE_ROWS)
+    for block in blocks.read(BLOCK_ROWS):
+        target.add(block.y, None, block.first_row)
+        columns = block.table.select(names).columns
+        sample.add(np.stack([column.to_numbers() for column in columns], axis=1), block.y)
+    if sample.n_seen == 0:
+        return {}
+    is_classification = isinstance(target.target(), ClassTarget)
+    sampled = tuple(
+        Column(name, ((None, pa.array(values, from_pandas=True)),), len(values))
+        for name, values in zip(names, sample.numbers.T, strict=True)
+    )
+    table = Table(sampled, len(sample.target), "pyarrow", named=True)
+    return make_bins(discretize, table, sample.target, is_classification=is_classification)
+
+
+@dataclass(frozen=True)
+class RowEncoding:
+    """How a block becomes the rows that a network reads.
+
+    Attributes
+    ----------
+    encoder : TableEncoder
+    target : RegressionTarget or ClassTarget
+    weigh : callable or None
+        Maps the target and the weight of a block to weights that have a mean of one over all
+        blocks; None where all rows weigh the same.
+    """
+
+    encoder: TableEncoder
+    target: RegressionTarget | ClassTarget
+    weigh: Callable[[np.ndarray, np.ndarray | None], np.ndarray] | None = None
+
+    @property
+    def n_codes(self) -> list[int]:
+        """The number of codes of each categorical column."""
+        return [vocabulary.n_rows for vocabulary in self.encoder.vocabularies.values()]
+
+    @property
+    def record(self) -> np.dtype:
+        """The layout of a row."""
+        n_outputs = self.target.n_outputs
+        is_class = isinstance(self.target, ClassTarget)
+        return record_type(
+            self.n_codes,
+            len(self.encoder.number_names),
+            smallest_integer(n_outputs) if is_class else np.dtype((np.float32, (n_outputs,))),
+            is_weighted=self.weigh is not None,
+        )
+
+    def encode(self, block: Block) -> np.ndarray:
+        """Return the rows of a block; a structured array of shape (n_rows,)."""
+        encoded = self.encoder.encode(block.table)
+        records = np.empty(len(block.y), dtype=self.record)
+        for i, codes in enumerate(encoded.codes):
+            records[f"code{i}"] = codes
+        records["numbers"] = encoded.numbers
+        records["target"] = self.target.encode(block.y)
+        if self.weigh is not None:
+            records["weight"] = self.weigh(block.y, block.weight)
+        return records
+
+
+def fill_caches(
+    stack: ExitStack,
+    blocks: LabelledBlocks,
+    encoding: RowEncoding,
+    *,
+    numbers: np.ndarray,
+    n_rows: int | None = None,
+    n_held_back: int = 0,
+    random: np.random.RandomState | None = None,
+) -> tuple[CachedRows, CachedRows | None]:
+    """Encode all rows and write them to disk; the second pass.
+
+    Parameters
+    ----------
+    stack : ExitStack
+        Closes the caches, which removes them.
+    blocks : LabelledBlocks
+    encoding : RowEncoding
+    numbers : float32 array of shape (n_sampled, n_numbers)
+        Those of a sample of the rows.
+    n_rows : int, optional
+        How many rows the first pass met, where there was one.
+    n_held_back : int
+        How many rows to hold back for validation.
+    random : RandomState
+        Chooses those.
+
+    Returns
+    -------
+    rows, held_back : CachedRows
+        None for those held back where there are none.
+    """
+    n_codes, record = encoding.n_codes, encoding.record
+    n_used = None if n_rows is None else n_rows - n_held_back
+    used = stack.enter_context(RowCache(record, n_used, PART_BYTES))
+    held_back = stack.enter_context(RowCache(record, n_held_back, PART_BYTES))
+    counts = [np.zeros(n, dtype=np.int64) for n in n_codes]
+    block_rows = max(BLOCK_ROWS, max(n_codes, default=0) // _LOOKUPS_PER_ROW)
+    n_done = 0
+    try:
+        for block in blocks.read(block_rows):
+            records = encoding.encode(block)
+            n_done += len(records)
+            if n_rows is not None and n_done > n_rows:
+                break
+            if n_held_back and n_rows is not None and random is not None:
+                n_wanted = n_held_back - len(held_back)
+                n_after = n_rows - n_done
+                is_held_back = _draw_some(len(records), n_after, n_wanted, random)
+                held_back.append(records[is_held_back])
+                records = records[~is_held_back]
+            used.append(records)
+            for i, count in enumerate(counts):
+                count += np.bincount(records[f"code{i}"], minlength=len(count))
+    except CatspaceError:
+        blocks.source.check_unchanged()  # which explains it better
+        raise
+    blocks.source.check_unchanged()
+    if n_rows is not None and n_done != n_rows:
+        raise InputError(f"The table had {n_rows} rows at first, and not any more.")
+    rows = CachedRows(used, counts, numbers)
+    return rows, CachedRows(held_back, counts, numbers) if n_held_back else None
+
+
+def _draw_some(
+    n_here: int, n_after: int, n_wanted: int, random: np.random.RandomState
+) -> np.ndarray:
+    """Return which rows of a block are among those wanted from it and from all that follow."""
+    n_chosen = int(random.hypergeometric(n_wanted, n_here + n_after - n_wanted, n_here))
+    is_chosen = np.zeros(n_here, dtype=bool)
+    is_chosen[random.permutation(n_here)[:n_chosen]] = True
+    return is_chosen
+
+
+def make_weigher(
+    class_weight: Any, statistics: TargetStatistics, *, is_weighted: bool
+) -> Callable[[np.ndarray, np.ndarray | None], np.ndarray] | None:
+    """Return what `RowEncoding` weighs rows by: their own weights, and those of their classes."""
+    target = statistics.target()
+    by_class = None
+    if class_weight is not None and isinstance(target, ClassTarget):
+        counts = statistics.class_counts
+        if isinstance(class_weight, str) and class_weight == "balanced":
+            by_class = counts.sum() / (len(counts) * counts)
+        else:
+            by_class = compute_sample_weight(class_weight, target.classes)
+    if by_class is None and not is_weighted:
+        return None
+    weight_sum = statistics.weight_sum
+    if by_class is not None:
+        weight_sum = float(by_class @ statistics.class_weight_sums)
+    mean = weight_sum / statistics.n_rows
+
+    def weigh(y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        weights = np.ones(len(y)) if weight is None else weight
+        if by_class is not None:
+            weights = weights * by_class[target.encode(y)]
+        return np.asarray(weights / mean)
+
+    return weigh
