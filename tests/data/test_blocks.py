@@ -78,6 +78,15 @@ def test_blocks_have_about_as_many_rows_as_asked_for(tmp_path):
         assert all(300 <= size < 310 for size in sizes[:-1])
 
 
+def test_row_groups_with_categories_of_their_own_fit_together(tmp_path):
+    words = [f"word {i % 37}" for i in range(1000)]
+    table = pa.table({"a": pa.array(words).dictionary_encode()})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=10)
+    for source in (tmp_path, pa.dataset.dataset(tmp_path)):
+        for n in (7, 300):
+            assert rows(source, n) == [(word,) for word in words]
+
+
 def test_the_first_file_gives_the_order_of_columns(write):
     folder = write({"a": [1], "b": ["x"]}, {"b": ["y"], "a": [2]})
     assert open_blocks(folder).columns.names == ["a", "b"]
