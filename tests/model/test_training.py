@@ -8,7 +8,7 @@ import torch
 
 from catspace.model.network import Architecture
 from catspace.model.rows import Rows
-from catspace.model.training import LOSSES, Recipe, evaluate, predict, train_networks
+from catspace.model.training import LOSSES, Recipe, Training, predict, sum_losses, train_networks
 
 RECIPE = Recipe(
     loss="squared_error", epochs=4, batch_size=32, learning_rate=0.01, weight_decay=0.01
@@ -77,7 +77,8 @@ def test_the_best_weights_on_validation_rows_are_restored():
     (result,) = train_networks(SHAPE, rows, recipe, [0], validation=noise)
     best = min(result.history, key=lambda epoch: epoch.validation_loss)
     assert result.best_epoch == best.epoch < 30
-    assert evaluate(result.network, noise, recipe) == pytest.approx(best.validation_loss)
+    total, n_rows = sum_losses(result.network, noise, recipe)
+    assert total / n_rows == pytest.approx(best.validation_loss)
 
 
 def test_early_stopping_ends_after_epochs_without_improvement():
@@ -170,3 +171,26 @@ def test_log_loss_is_minus_the_log_of_the_softmax():
     logits = torch.tensor([[1.0, 2.0, 0.5]])
     expected = -math.log(math.exp(2.0) / sum(math.exp(x) for x in (1.0, 2.0, 0.5)))
     assert LOSSES["log_loss"](logits, torch.tensor([1]), 0.5).item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("sparse_from", [1, 10**9], ids=["sparse", "dense"])
+def test_a_training_that_goes_on_from_its_state_ends_with_the_same_bits(
+    tmp_path, monkeypatch, sparse_from
+):
+    monkeypatch.setattr("catspace.model.optimizer.SPARSE_FROM", sparse_from)
+    shape, rows = replace(SHAPE, dropout=0.3), make_rows()
+    options = {"validation": rows, "device": torch.device("cpu")}
+
+    def start():
+        return Training(0, shape, rows, RECIPE, 5, **options)
+
+    whole, first, second = start(), start(), start()
+    while not whole.is_finished:
+        whole.run_epoch()
+    first.run_epoch()
+    torch.save(first.state(), tmp_path / "state.pt")
+    second.restore(torch.load(tmp_path / "state.pt", weights_only=True))
+    while not second.is_finished:
+        second.run_epoch()
+    assert_same_bits([whole.finish()], [second.finish()])
+    assert [epoch.loss for epoch in second.history] == [epoch.loss for epoch in whole.history]

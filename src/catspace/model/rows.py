@@ -1,6 +1,5 @@
 """Where batches come from: rows in memory, or rows on disk that are shuffled part by part."""
 
-import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -29,8 +28,8 @@ class RowSource(Protocol):
     def to(self, device: torch.device) -> "RowSource":
         """Return the same rows, whose batches come on a device."""
 
-    def shuffled(self, batch_size: int, generator: torch.Generator) -> Iterator["Rows"]:
-        """Yield the batches of one epoch, in an order that the generator draws."""
+    def shuffled(self, n_batches: int, generator: torch.Generator) -> Iterator["Rows"]:
+        """Yield the batches of one epoch, of even size, in an order that the generator draws."""
 
     def in_order(self, n_rows: int) -> Iterator["Rows"]:
         """Yield all rows, so many at a time."""
@@ -82,11 +81,11 @@ class Rows:
         weight = None if self.weight is None else self.weight.to(device)
         return Rows(self.codes.to(device), self.numbers.to(device), self.target.to(device), weight)
 
-    def shuffled(self, batch_size: int, generator: torch.Generator) -> Iterator["Rows"]:
-        """Yield the batches of one epoch, in an order that the generator draws."""
+    def shuffled(self, n_batches: int, generator: torch.Generator) -> Iterator["Rows"]:
+        """Yield the batches of one epoch, of even size, in an order that the generator draws."""
         order = torch.randperm(len(self), generator=generator).to(self.target.device)
         shuffled = self.take(order)
-        for begin, end in pairwise(even_bounds(len(self), batch_size).tolist()):
+        for begin, end in pairwise(even_bounds(len(self), n_batches).tolist()):
             yield shuffled.take(slice(begin, end))
 
     def in_order(self, n_rows: int) -> Iterator["Rows"]:
@@ -143,9 +142,9 @@ class CachedRows:
         """Return the same rows, whose batches come on a device."""
         return replace(self, device=device)
 
-    def shuffled(self, batch_size: int, generator: torch.Generator) -> Iterator[Rows]:
-        """Yield the batches of one epoch, in an order that the generator draws."""
-        bounds = even_bounds(len(self), batch_size)
+    def shuffled(self, n_batches: int, generator: torch.Generator) -> Iterator[Rows]:
+        """Yield the batches of one epoch, of even size, in an order that the generator draws."""
+        bounds = even_bounds(len(self), n_batches)
         for records, cuts in read_ahead(self._parts(bounds, generator)):
             for begin, end in pairwise(cuts.tolist()):
                 yield self._to_rows(records[begin:end])
@@ -198,9 +197,8 @@ class CachedRows:
         return rows if self.device is None else rows.to(self.device)
 
 
-def even_bounds(n_rows: int, batch_size: int) -> np.ndarray:
-    """Return where to cut rows into batches of even size, of at most ``batch_size``."""
-    n_batches = math.ceil(n_rows / batch_size)
+def even_bounds(n_rows: int, n_batches: int) -> np.ndarray:
+    """Return where to cut rows into so many batches of even size."""
     return np.linspace(0, n_rows, n_batches + 1).astype(int)
 
 

@@ -4,10 +4,10 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from catspace.exceptions import CatspaceError
 from catspace.model.network import Architecture, EntityNetwork
 from catspace.model.optimizer import make_optimizers
 from catspace.model.rows import RowSource
+from catspace.model.team import Alone, Team
 
 # Rows in one forward pass where no gradient is needed.
 _EVALUATION_ROWS = 8192
@@ -123,7 +124,16 @@ def train_networks(
     stop = threading.Event()
 
     waiting = deque(
-        _train(index, architecture, rows, recipe, seed, validation, device, stop)
+        Training(
+            index,
+            architecture,
+            rows,
+            recipe,
+            seed,
+            validation=validation,
+            device=device,
+            stop=stop,
+        )
         for index, seed in enumerate(seeds)
     )
     finished: list[Trained] = []
@@ -137,13 +147,15 @@ def train_networks(
             except IndexError:  # another worker was faster
                 return
             try:
-                listener(next(training))
-                waiting.append(training)
-            except StopIteration as end:
-                finished.append(end.value)
+                if (epoch := training.run_epoch()) is not None:
+                    listener(epoch)
             except BaseException:
                 stop.set()  # the other workers need not go on
                 raise
+            if training.is_finished:
+                finished.append(training.finish())
+            else:
+                waiting.append(training)
 
     n_workers = max(1, min(n_jobs, len(seeds)))
     # Also a single network runs in a thread of its own: the caller's thread stays free to receive
@@ -163,92 +175,155 @@ def train_networks(
     return sorted(usable, key=lambda result: result.index)
 
 
-def _train(
-    index: int,
-    architecture: Architecture,
-    rows: RowSource,
-    recipe: Recipe,
-    seed: int,
-    validation: RowSource | None,
-    device: torch.device,
-    stop: threading.Event,
-) -> Generator[Epoch, None, Trained]:
-    """Train one network, pausing after each epoch."""
-    # Drawn on the CPU, so that a seed means the same network on every device.
-    network = EntityNetwork(architecture)
-    generator = torch.Generator().manual_seed(seed)
-    network.numbers.set_bins(rows.sample_numbers())
-    network.initialize(recipe.initialization, generator)
-    network.to(device)
-    dropout_generator = torch.Generator(device).manual_seed(seed)
+class Training:
+    """One network in training, an epoch at a time; in between its state can be kept.
 
-    loss_of = LOSSES[recipe.loss]
-    optimizers = make_optimizers(
-        network,
-        optimizer=recipe.optimizer,
-        learning_rate=recipe.learning_rate,
-        weight_decay=recipe.weight_decay,
-    )
-    counts = rows.count_codes(architecture.n_rows)
-    n_steps = math.ceil(len(rows) / recipe.batch_size) * recipe.epochs
-    step = 0
+    Parameters
+    ----------
+    index : int
+        Which network of several it is.
+    architecture : Architecture
+    rows : RowSource
+        On the device. In a team each process has rows of its own.
+    recipe : Recipe
+    seed : int
+        Of the first weights, the order of rows, and dropout.
+    validation : RowSource, optional
+        To judge each epoch by; on the device.
+    device : torch.device
+    stop : threading.Event, optional
+        Ends the epoch after the current batch.
+    team : Team, optional
+        The processes that train the same network; by default there is one.
+    """
 
-    history: list[Epoch] = []
-    best_loss, best_epoch, best_weights = math.inf, 0, None
-    started = time.perf_counter()
-    for epoch in range(1, recipe.epochs + 1):
-        total = torch.zeros((), device=device)
-        for batch in rows.shuffled(recipe.batch_size, generator):
-            if stop.is_set():
-                break
+    def __init__(
+        self,
+        index: int,
+        architecture: Architecture,
+        rows: RowSource,
+        recipe: Recipe,
+        seed: int,
+        *,
+        validation: RowSource | None,
+        device: torch.device,
+        stop: threading.Event | None = None,
+        team: Team | None = None,
+    ) -> None:
+        self.index, self.history = index, list[Epoch]()
+        self._rows, self._recipe, self._validation, self._device = rows, recipe, validation, device
+        self._stop, self._team = stop or threading.Event(), team or Alone()
+        # Drawn on the CPU, so that a seed means the same network on every device.
+        self.network = EntityNetwork(architecture)
+        self._generator = torch.Generator().manual_seed(seed)
+        self.network.numbers.set_bins(rows.sample_numbers())
+        self.network.initialize(recipe.initialization, self._generator)
+        self.network.to(device)
+        self._dropout = torch.Generator(device).manual_seed(seed + self._team.rank)
+        self._optimizers = make_optimizers(
+            self.network,
+            optimizer=recipe.optimizer,
+            learning_rate=recipe.learning_rate,
+            weight_decay=recipe.weight_decay,
+        )
+        self._forward = self._team.join(self.network)
+        self.counts = [self._team.sum(count) for count in rows.count_codes(architecture.n_rows)]
+        self._n_rows = int(self._team.sum(torch.tensor(len(rows))))
+        self._n_batches = math.ceil(self._n_rows / recipe.batch_size)
+        self._best_loss, self._best_epoch = math.inf, 0
+        self._best_weights: list[Tensor] | None = None
+        self._started = time.perf_counter()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether there is nothing left to do."""
+        n_done, patience = len(self.history), self._recipe.patience
+        is_patient = patience is None or n_done - self._best_epoch < patience
+        return self._stop.is_set() or n_done == self._recipe.epochs or not is_patient
+
+    def run_epoch(self) -> Epoch | None:
+        """Train for one epoch, and return what is known about it; None if it was stopped."""
+        recipe, epoch = self._recipe, len(self.history) + 1
+        loss_of = LOSSES[recipe.loss]
+        step, n_steps = len(self.history) * self._n_batches, self._n_batches * recipe.epochs
+        total = torch.zeros((), device=self._device)
+        for batch in self._rows.shuffled(self._n_batches, self._generator):
+            if self._stop.is_set():
+                return None
             factor = _rate_factor((step + 0.5) / n_steps) if recipe.schedule == "cosine" else 1.0
-            for optimizer in optimizers:
+            for optimizer in self._optimizers:
                 for group in optimizer.param_groups:
                     group["lr"] = recipe.learning_rate * factor
-            output = network(batch.codes, batch.numbers, dropout_generator)
+            output = self._forward(batch.codes, batch.numbers, self._dropout)
             loss = weighted_mean(loss_of(output, batch.target, recipe.quantile), batch.weight)
-            network.zero_grad()
+            self.network.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
-            for optimizer in optimizers:
+            self._team.exchange(self.network)
+            for optimizer in self._optimizers:
                 optimizer.step()
             total += loss.detach() * len(batch)
             step += 1
-        if stop.is_set():
-            break
-        if not math.isfinite(float(total)):
+        mean_loss = float(self._team.sum(total)) / self._n_rows
+        if not math.isfinite(mean_loss):
             raise CatspaceError(
-                f"Training diverged: the loss of epoch {epoch} is {float(total):g}.",
+                f"Training diverged: the loss of epoch {epoch} is {mean_loss:g}.",
                 hint=f"lower learning_rate, which is {recipe.learning_rate:g}.",
             )
-        validation_loss = None
-        if validation is not None:
-            network.fill_untrained_rows(counts)
-            validation_loss = evaluate(network, validation, recipe)
-        history.append(
-            Epoch(
-                index,
-                epoch,
-                float(total) / len(rows),
-                validation_loss,
-                float(optimizers[0].param_groups[0]["lr"]),
-                time.perf_counter() - started,
-            )
-        )
-        if validation_loss is None:
-            best_epoch = epoch
-        elif validation_loss < best_loss:
-            best_loss, best_epoch = validation_loss, epoch
-            best_weights = None  # two copies of a large table at once are one too many
-            best_weights = [weight.detach().clone() for weight in network.parameters()]
-        yield history[-1]
-        if recipe.patience is not None and epoch - best_epoch >= recipe.patience:
-            break
-    if best_weights is not None:
-        with torch.no_grad():
-            for weight, best in zip(network.parameters(), best_weights, strict=True):
-                weight.copy_(best)
-    network.cpu()
-    return Trained(index, network, history, best_epoch, interrupted=stop.is_set())
+        validation_loss = self._validate(epoch)
+        rate = float(self._optimizers[0].param_groups[0]["lr"])
+        seconds = time.perf_counter() - self._started
+        self.history.append(Epoch(self.index, epoch, mean_loss, validation_loss, rate, seconds))
+        return self.history[-1]
+
+    def finish(self) -> Trained:
+        """Return the network as it was after its best epoch."""
+        if self._best_weights is not None:
+            with torch.no_grad():
+                for weight, best in zip(self.network.parameters(), self._best_weights, strict=True):
+                    weight.copy_(best)
+        network = self.network.cpu()
+        is_interrupted = self._stop.is_set()
+        return Trained(self.index, network, self.history, self._best_epoch, is_interrupted)
+
+    def state(self) -> dict[str, Any]:
+        """Return all that changes while it trains: tensors, numbers, and lists and dicts of them.
+
+        ``"own"`` is of this process alone, the rest is the same in all processes of a team.
+        """
+        return {
+            "network": self.network.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self._optimizers],
+            "history": [asdict(epoch) for epoch in self.history],
+            "best": (self._best_loss, self._best_epoch, self._best_weights),
+            "own": (self._generator.get_state(), self._dropout.get_state()),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where a state was taken."""
+        self.network.load_state_dict(state["network"])
+        for optimizer, found in zip(self._optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(found)
+        self.history = [Epoch(**epoch) for epoch in state["history"]]
+        self._best_loss, self._best_epoch, self._best_weights = state["best"]
+        for generator, found in zip((self._generator, self._dropout), state["own"], strict=True):
+            generator.set_state(found)
+        self._started = time.perf_counter() - (self.history[-1].seconds if self.history else 0)
+
+    def _validate(self, epoch: int) -> float | None:
+        """Judge the network, and keep the best weights."""
+        if self._validation is None:
+            self._best_epoch = epoch
+            return None
+        self.network.fill_untrained_rows(self.counts)
+        total, weight = self._team.sum(
+            torch.tensor(sum_losses(self.network, self._validation, self._recipe))
+        ).tolist()
+        loss = float(total / weight)
+        if loss < self._best_loss:
+            self._best_loss, self._best_epoch = loss, epoch
+            self._best_weights = None  # two copies of a large table at once are one too many
+            self._best_weights = [weight.detach().clone() for weight in self.network.parameters()]
+        return loss
 
 
 def predict(
@@ -286,8 +361,8 @@ def predict(
     return outputs
 
 
-def evaluate(network: EntityNetwork, rows: RowSource, recipe: Recipe) -> float:
-    """Return the mean loss over some rows."""
+def sum_losses(network: EntityNetwork, rows: RowSource, recipe: Recipe) -> tuple[float, float]:
+    """Return the sum of the weighted losses of some rows, and the sum of their weights."""
     total, weight_sum = 0.0, 0.0
     with torch.inference_mode():
         for block in rows.in_order(_EVALUATION_ROWS):
@@ -297,7 +372,7 @@ def evaluate(network: EntityNetwork, rows: RowSource, recipe: Recipe) -> float:
             weight = torch.ones_like(losses) if block.weight is None else block.weight
             total += float((losses * weight).sum())
             weight_sum += float(weight.sum())
-    return total / weight_sum
+    return total, weight_sum
 
 
 def weighted_mean(losses: Tensor, weight: Tensor | None) -> Tensor:
