@@ -1,7 +1,7 @@
 """What the three estimators share: fitting, transforming, saving and loading."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -25,9 +25,9 @@ from catspace.data.target import (
 from catspace.embeddings import Embeddings
 from catspace.exceptions import CatspaceWarning, InputError, ParameterError, shorten
 from catspace.material import Material, Reader, read_features
-from catspace.model.memory import available_memory, estimate_memory, show_bytes
+from catspace.model.job import Job
+from catspace.model.memory import available_memory, show_bytes
 from catspace.model.network import Architecture, EntityNetwork
-from catspace.model.optimizer import sparse_tables
 from catspace.model.progress import TrainingProgress
 from catspace.model.recipe import defaults_for
 from catspace.model.settings import (
@@ -148,8 +148,42 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         on_epoch: Callable[[Mapping[str, Any]], None] | None,
     ) -> Self:
         """Train the networks, and keep what came out."""
-        encoder, target, rows = material.encoder, material.target, material.rows
-        parameters, defaults = self.get_params(deep=False), defaults_for(len(rows))
+        job = self._plan(material.encoder, material.target, len(material.rows), random)
+        need = job.memory(material.rows.n_bytes, has_validation=material.validation is not None)
+        need.check(available_memory(job.device), job.columns)
+        with TrainingProgress(len(job.seeds), job.recipe.epochs, int(self.verbose)) as progress:
+            progress.tell(f"Training needs about {show_bytes(need.total)} of memory.")
+            progress.tell(job.describe_updates())
+
+            def listener(epoch: Epoch) -> None:
+                progress(epoch)
+                if on_epoch is not None:
+                    on_epoch({**asdict(epoch), "max_epochs": job.recipe.epochs})
+
+            trained = train_networks(
+                job.architecture,
+                material.rows,
+                job.recipe,
+                job.seeds,
+                validation=material.validation,
+                device=job.device,
+                n_jobs=effective_n_jobs(self.n_jobs),
+                listener=listener,
+            )
+        counts = material.rows.count_codes(job.architecture.n_rows)
+        return self._keep(
+            trained, counts, material.schema, material.encoder, material.target, material.backend
+        )
+
+    def _plan(
+        self,
+        encoder: TableEncoder,
+        target: RegressionTarget | ClassTarget,
+        n_rows: int,
+        random: np.random.RandomState,
+    ) -> Job:
+        """Return what there is to train, for a table with so many rows."""
+        parameters, defaults = self.get_params(deep=False), defaults_for(n_rows)
         vocabularies = encoder.vocabularies
         architecture = make_architecture(
             parameters,
@@ -164,51 +198,26 @@ class EmbeddingEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         recipe = make_recipe(
             parameters,
             defaults,
-            n_rows=len(rows),
+            n_rows=n_rows,
             is_classification=isinstance(target, ClassTarget),
         )
         n_networks = check_int("n_networks", self.n_networks)
         seeds = random.randint(np.iinfo(np.int32).max, size=n_networks).tolist()
-        device = make_device(self.device)
-        sparse = sparse_tables(
-            architecture,
-            optimizer=recipe.optimizer,
-            weight_decay=recipe.weight_decay,
-            device=device,
-        )
-        need = estimate_memory(
-            architecture,
-            sparse=sparse,
-            n_networks=n_networks,
-            has_validation=material.validation is not None,
-            row_bytes=rows.n_bytes,
-            device=device,
-        )
-        need.check(available_memory(device), list(vocabularies))
-        with TrainingProgress(n_networks, recipe.epochs, int(self.verbose)) as progress:
-            progress.tell(f"Training needs about {show_bytes(need.total)} of memory.")
-            progress.tell(_describe_updates(vocabularies, architecture, sparse))
+        return Job(architecture, recipe, seeds, list(vocabularies), make_device(self.device))
 
-            def listener(epoch: Epoch) -> None:
-                progress(epoch)
-                if on_epoch is not None:
-                    on_epoch({**asdict(epoch), "max_epochs": recipe.epochs})
-
-            trained = train_networks(
-                architecture,
-                rows,
-                recipe,
-                seeds,
-                validation=material.validation,
-                device=device,
-                n_jobs=effective_n_jobs(self.n_jobs),
-                listener=listener,
-            )
-        counts = rows.count_codes(architecture.n_rows)
+    def _keep(
+        self,
+        trained: list[Trained],
+        counts: Sequence[torch.Tensor],
+        schema: Schema,
+        encoder: TableEncoder,
+        target: RegressionTarget | ClassTarget,
+        backend: str,
+    ) -> Self:
+        """Become the estimator that was trained, from rows with so many of each code."""
         for result in trained:
             result.network.fill_untrained_rows(counts)
-        networks = [result.network for result in trained]
-        self._set_fitted(material.schema, encoder, target, networks, material.backend)
+        self._set_fitted(schema, encoder, target, [result.network for result in trained], backend)
         self.history_ = [asdict(epoch) for result in trained for epoch in result.history]
         self.best_epoch_ = trained[0].best_epoch
         _warn_if_interrupted(trained)
@@ -434,17 +443,6 @@ def _refuse_equal_names(
                     hint="rename one of the two columns.",
                 )
             names.add(name)
-
-
-def _describe_updates(
-    columns: Iterable[str], architecture: Architecture, sparse: Iterable[int]
-) -> str:
-    """Say which embeddings are so large that a step updates only the rows of its batch."""
-    tables = list(zip(columns, architecture.table_shapes, strict=True))
-    named = [f"{name} ({rows:,} x {width})" for name, (rows, width) in (tables[i] for i in sparse)]
-    if not named:
-        return "Every step updates all weights."
-    return f"A step updates only the rows of its batch in: {', '.join(named)}."
 
 
 def _warn_if_interrupted(trained: list[Trained]) -> None:

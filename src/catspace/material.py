@@ -16,7 +16,7 @@ from catspace.data.blocks import is_source, open_blocks
 from catspace.data.checks import Schema, check_weight
 from catspace.data.encoding import Encoded, TableEncoder
 from catspace.data.files import find_files
-from catspace.data.statistics import TargetStatistics
+from catspace.data.statistics import TableStatistics, TargetStatistics
 from catspace.data.table import Table, read_table, read_vector
 from catspace.data.target import MOST_CLASSES, ClassTarget, RegressionTarget
 from catspace.exceptions import InputError
@@ -54,6 +54,23 @@ class Material:
     rows: RowSource
     validation: RowSource | None
     backend: str
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What is known about a table that is read in blocks, before it is encoded.
+
+    Attributes
+    ----------
+    schema : Schema
+    encoding : RowEncoding
+    numbers : float32 array of shape (n_sampled, n_numbers)
+        The numbers of a sample of the rows, as networks read them.
+    """
+
+    schema: Schema
+    encoding: RowEncoding
+    numbers: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -112,12 +129,12 @@ class Reader:
             table,
             min_frequency=self.parameters["min_frequency"],
             bins=bins,
-            **self._column_options(),
+            **self.column_options(),
         )
         rows = _make_rows(encoded, target, y, self._weigh_classes(target, y, weight))
         validation = self._read_validation(schema, encoder, target, X_val, y_val)
         if validation is None and self.parameters["early_stopping"]:
-            n_validation = self._n_held_back(len(rows))
+            n_validation = self.n_held_back(len(rows))
             order = torch.from_numpy(self.random.permutation(len(rows)))
             rows, validation = rows.take(order[n_validation:]), rows.take(order[:n_validation])
         return Material(schema, encoder, target, rows, validation, table.backend)
@@ -130,33 +147,54 @@ class Reader:
             blocks,
             TargetStatistics(self.target_kind, self.parameters.get("target_transform")),
             discretize=self.parameters["discretize"],
-            **self._column_options(),
+            **self.column_options(),
         )
-        schema = Schema.of(replace(blocks.columns, n_rows=statistics.n_rows), y)
+        learned = self.learn(statistics, blocks.columns, y, is_weighted=sample_weight is not None)
+        schema, encoding = learned.schema, learned.encoding
+        validation = self._read_validation(schema, encoding.encoder, encoding.target, X_val, y_val)
+        holds_back = validation is None and self.parameters["early_stopping"]
+        rows, held_back = fill_caches(
+            self.stack,
+            encoding.encode_all(blocks),
+            encoding.record,
+            encoding.n_codes,
+            numbers=learned.numbers,
+            n_rows=statistics.n_rows,
+            n_held_back=self.n_held_back(statistics.n_rows) if holds_back else 0,
+            random=self.random,
+        )
+        judges = held_back if validation is None else validation
+        return Material(
+            schema, encoding.encoder, encoding.target, rows, judges, blocks.columns.backend
+        )
+
+    def learn(
+        self, statistics: TableStatistics, columns: Table, target: str, *, is_weighted: bool
+    ) -> Learned:
+        """Return what a first pass over all blocks of a table says about it.
+
+        Parameters
+        ----------
+        statistics : TableStatistics
+        columns : Table
+            The features with their types, and without rows.
+        target : str
+            The name of the target's column.
+        is_weighted : bool
+            Whether rows have weights of their own.
+        """
+        schema = Schema.of(replace(columns, n_rows=statistics.n_rows), target)
         sample = statistics.sample
         # Of a small table everything is known, so that it gives the same bits as in memory.
-        target = (
+        fitted = (
             self._fit_target(sample.target) if sample.is_complete else statistics.target.target()
         )
         encoder = statistics.encoder(self.parameters["min_frequency"])
         weigh = make_weigher(
-            self.parameters.get("class_weight"),
-            statistics.target,
-            is_weighted=sample_weight is not None,
+            self.parameters.get("class_weight"), statistics.target, is_weighted=is_weighted
         )
-        validation = self._read_validation(schema, encoder, target, X_val, y_val)
-        holds_back = validation is None and self.parameters["early_stopping"]
-        rows, held_back = fill_caches(
-            self.stack,
-            blocks,
-            RowEncoding(encoder, target, weigh),
-            numbers=encoder.scale(sample.numbers.T, len(sample.target)),
-            n_rows=statistics.n_rows,
-            n_held_back=self._n_held_back(statistics.n_rows) if holds_back else 0,
-            random=self.random,
-        )
-        judges = held_back if validation is None else validation
-        return Material(schema, encoder, target, rows, judges, blocks.columns.backend)
+        numbers = encoder.scale(sample.numbers.T, len(sample.target))
+        return Learned(schema, RowEncoding(encoder, fitted, weigh), numbers)
 
     def _read_validation(
         self,
@@ -172,7 +210,13 @@ class Reader:
         if is_source(X_val) and isinstance(y_val, str):
             blocks = LabelledBlocks(open_blocks(X_val), y_val, schema=schema)
             encoding = RowEncoding(encoder, target)
-            rows, _ = fill_caches(self.stack, blocks, encoding, numbers=np.empty((0, 0)))
+            rows, _ = fill_caches(
+                self.stack,
+                encoding.encode_all(blocks),
+                encoding.record,
+                encoding.n_codes,
+                numbers=np.empty((0, 0)),
+            )
             if not len(rows):
                 raise InputError("The table of X_val has no rows.")
             return rows
@@ -182,7 +226,7 @@ class Reader:
         y_val = self._read_target(y_val, table.n_rows)
         return _make_rows(encoder.encode(table), target, y_val, None)
 
-    def _column_options(self) -> dict[str, Any]:
+    def column_options(self) -> dict[str, Any]:
         """Return the parameters that say what each column is used as."""
         names = ("categorical_features", "date_parts", "max_categories", "hash_buckets")
         return {name: self.parameters[name] for name in names}
@@ -215,7 +259,7 @@ class Reader:
         by_class = np.asarray(compute_sample_weight(class_weight, y.ravel()))
         return by_class if weight is None else by_class * weight
 
-    def _n_held_back(self, n_rows: int) -> int:
+    def n_held_back(self, n_rows: int) -> int:
         """Return how many rows early stopping judges by."""
         fraction = check_real(
             "validation_fraction", self.parameters["validation_fraction"], above=0, below=1

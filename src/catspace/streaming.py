@@ -4,7 +4,7 @@ The first pass learns what `catspace.data.statistics` knows: vocabularies, scale
 second encodes each block and appends it to a cache on disk, which every epoch reads.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -186,29 +186,45 @@ class RowEncoding:
             records["weight"] = self.weigh(block.y, block.weight)
         return records
 
+    def encode_all(self, blocks: LabelledBlocks) -> Iterator[np.ndarray]:
+        """Yield the rows of all blocks; the second pass over a table."""
+        block_rows = max(BLOCK_ROWS, max(self.n_codes, default=0) // _LOOKUPS_PER_ROW)
+        try:
+            for block in blocks.read(block_rows):
+                yield self.encode(block)
+        except CatspaceError:
+            blocks.source.check_unchanged()  # which explains it better
+            raise
+        blocks.source.check_unchanged()
+
 
 def fill_caches(
     stack: ExitStack,
-    blocks: LabelledBlocks,
-    encoding: RowEncoding,
+    all_records: Iterable[np.ndarray],
+    record: np.dtype,
+    n_codes: Sequence[int],
     *,
     numbers: np.ndarray,
     n_rows: int | None = None,
     n_held_back: int = 0,
     random: np.random.RandomState | None = None,
 ) -> tuple[CachedRows, CachedRows | None]:
-    """Encode all rows and write them to disk; the second pass.
+    """Write encoded rows to disk, for each epoch to read.
 
     Parameters
     ----------
     stack : ExitStack
         Closes the caches, which removes them.
-    blocks : LabelledBlocks
-    encoding : RowEncoding
+    all_records : iterable of structured arrays of shape (n_rows,)
+        As `RowEncoding` makes them.
+    record : dtype
+        Their layout.
+    n_codes : sequence of int
+        The number of codes of each categorical column.
     numbers : float32 array of shape (n_sampled, n_numbers)
         Those of a sample of the rows.
     n_rows : int, optional
-        How many rows the first pass met, where there was one.
+        How many rows are to come, where that is known.
     n_held_back : int
         How many rows to hold back for validation.
     random : RandomState
@@ -219,32 +235,24 @@ def fill_caches(
     rows, held_back : CachedRows
         None for those held back where there are none.
     """
-    n_codes, record = encoding.n_codes, encoding.record
     n_used = None if n_rows is None else n_rows - n_held_back
     used = stack.enter_context(RowCache(record, n_used, PART_BYTES))
     held_back = stack.enter_context(RowCache(record, n_held_back, PART_BYTES))
     counts = [np.zeros(n, dtype=np.int64) for n in n_codes]
-    block_rows = max(BLOCK_ROWS, max(n_codes, default=0) // _LOOKUPS_PER_ROW)
     n_done = 0
-    try:
-        for block in blocks.read(block_rows):
-            records = encoding.encode(block)
-            n_done += len(records)
-            if n_rows is not None and n_done > n_rows:
-                break
-            if n_held_back and n_rows is not None and random is not None:
-                n_wanted = n_held_back - len(held_back)
-                n_after = n_rows - n_done
-                is_held_back = _draw_some(len(records), n_after, n_wanted, random)
-                held_back.append(records[is_held_back])
-                records = records[~is_held_back]
-            used.append(records)
-            for i, count in enumerate(counts):
-                count += np.bincount(records[f"code{i}"], minlength=len(count))
-    except CatspaceError:
-        blocks.source.check_unchanged()  # which explains it better
-        raise
-    blocks.source.check_unchanged()
+    for records in all_records:
+        n_done += len(records)
+        if n_rows is not None and n_done > n_rows:
+            continue  # read on: the source may know what has happened to it
+        if n_held_back and n_rows is not None and random is not None:
+            n_wanted = n_held_back - len(held_back)
+            n_after = n_rows - n_done
+            is_held_back = _draw_some(len(records), n_after, n_wanted, random)
+            held_back.append(records[is_held_back])
+            records = records[~is_held_back]
+        used.append(records)
+        for i, count in enumerate(counts):
+            count += np.bincount(records[f"code{i}"], minlength=len(count))
     if n_rows is not None and n_done != n_rows:
         raise InputError(f"The table had {n_rows} rows at first, and not any more.")
     rows = CachedRows(used, counts, numbers)
