@@ -65,6 +65,17 @@ def did_you_mean(name: object, options: Iterable[object]) -> str:
     return f" Did you mean {by_lower_case[matches[0]]!r}?" if matches else ""
 
 
+def in_row(row: int | None) -> str:
+    """Return `` in row 7``, or an empty string where the row is not known.
+
+    Examples
+    --------
+    >>> in_row(7), in_row(None)
+    (' in row 7', '')
+    """
+    return "" if row is None else f" in row {row}"
+
+
 def shorten(values: Iterable[object], most: int = 5) -> str:
     """Return a list as text, cut after a few values.
 

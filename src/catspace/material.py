@@ -24,6 +24,7 @@ from catspace.model.rows import Rows, RowSource
 from catspace.model.settings import check_real
 from catspace.streaming import (
     LabelledBlocks,
+    Labels,
     RowEncoding,
     fill_caches,
     learn_statistics,
@@ -142,7 +143,7 @@ class Reader:
     def _read_blocks(
         self, X: Any, y: str, sample_weight: str | None, X_val: Any, y_val: Any
     ) -> Material:
-        blocks = LabelledBlocks(open_blocks(X), y, sample_weight)
+        blocks = LabelledBlocks(open_blocks(X), Labels(y, sample_weight))
         statistics = learn_statistics(
             blocks,
             TargetStatistics(self.target_kind, self.parameters.get("target_transform")),
@@ -208,7 +209,7 @@ class Reader:
         if X_val is None:
             return None
         if is_source(X_val) and isinstance(y_val, str):
-            blocks = LabelledBlocks(open_blocks(X_val), y_val, schema=schema)
+            blocks = LabelledBlocks(open_blocks(X_val), Labels(y_val, schema=schema))
             encoding = RowEncoding(encoder, target)
             rows, _ = fill_caches(
                 self.stack,

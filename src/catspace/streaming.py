@@ -36,21 +36,20 @@ PART_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows of a table: features, target and weight, and which row is the first."""
+    """Some rows of a table: features, target and weight, and which row is the first, if known."""
 
     table: Table
     y: np.ndarray
     weight: np.ndarray | None
-    first_row: int
+    first_row: int | None
 
 
 @dataclass(frozen=True)
-class LabelledBlocks:
-    """A table in blocks, of which one column is the target and one may be the weight.
+class Labels:
+    """Which columns of a table are no features.
 
     Attributes
     ----------
-    source : BlockSource
     target : str
     weight : str or None
         Rows of weight zero are left out.
@@ -58,32 +57,26 @@ class LabelledBlocks:
         The columns that the features must have, where a model knows them already.
     """
 
-    source: BlockSource
     target: str
     weight: str | None = None
     schema: Schema | None = None
 
-    @property
-    def columns(self) -> Table:
-        """The features with their types, and without rows."""
-        return self._split(self.source.columns)[0]
+    def split(self, whole: Table, first_row: int | None) -> Block | None:
+        """Return the rows of a block with what belongs to them; None where there are none."""
+        table, target, column = self._pop(whole)
+        y = read_vector(target, "target")
+        weight = None
+        if column is not None:
+            weight = check_weights_of_block(column, table.n_rows, first_row=first_row)
+            present = np.flatnonzero(weight)
+            table, y, weight = table.take(present), y[present], weight[present]
+        return Block(table, y, weight, first_row) if table.n_rows else None
 
-    def read(self, rows: int) -> Iterator[Block]:
-        """Yield the rows in order, about so many at a time."""
-        first_row = 0
-        for whole in self.source.blocks(rows):
-            table, target, column = self._split(whole)
-            y = read_vector(target, "target")
-            weight = None
-            if column is not None:
-                weight = check_weights_of_block(column, table.n_rows, first_row=first_row)
-                present = np.flatnonzero(weight)
-                table, y, weight = table.take(present), y[present], weight[present]
-            if table.n_rows:
-                yield Block(table, y, weight, first_row)
-            first_row += whole.n_rows
+    def features(self, columns: Table) -> Table:
+        """Return the columns that are features."""
+        return self._pop(columns)[0]
 
-    def _split(self, table: Table) -> tuple[Table, Column, Column | None]:
+    def _pop(self, table: Table) -> tuple[Table, Column, Column | None]:
         table, target = table.pop(self.target)
         weight = None
         if self.weight is not None:
@@ -91,6 +84,79 @@ class LabelledBlocks:
         if self.schema is not None:
             table = self.schema.conform(table, "the model", is_file=True)
         return table, target, weight
+
+
+@dataclass(frozen=True)
+class LabelledBlocks:
+    """A table in blocks, of which some columns are no features.
+
+    Attributes
+    ----------
+    source : BlockSource
+    labels : Labels
+    """
+
+    source: BlockSource
+    labels: Labels
+
+    @property
+    def columns(self) -> Table:
+        """The features with their types, and without rows."""
+        return self.labels.features(self.source.columns)
+
+    def read(self, rows: int) -> Iterator[Block]:
+        """Yield the rows in order, about so many at a time."""
+        first_row = 0
+        for whole in self.source.blocks(rows):
+            block = self.labels.split(whole, first_row)
+            if block is not None:
+                yield block
+            first_row += whole.n_rows
+
+
+class BinStatistics:
+    """What the bins of ``discretize`` are made of, learned block by block.
+
+    Parameters
+    ----------
+    discretize : mapping of column to int, "quantile" or "tree"
+    target : TargetStatistics
+    seed : int
+        Of the sample of rows.
+    """
+
+    def __init__(
+        self, discretize: Mapping[str, Any], target: TargetStatistics, *, seed: int = 0
+    ) -> None:
+        self._discretize, self._target = discretize, target
+        self._sample = RowSample(SAMPLE_ROWS, seed=seed)
+
+    def add(self, block: Block) -> None:
+        """Learn from some rows."""
+        self._target.add(block.y, None, block.first_row)
+        columns = block.table.select(list(self._discretize)).columns
+        self._sample.add(np.stack([column.to_numbers() for column in columns], axis=1), block.y)
+
+    def merge(self, other: "BinStatistics") -> None:
+        """Add what was learned elsewhere."""
+        self._target.merge(other._target)
+        self._sample.merge(other._sample)
+
+    def bins(self) -> Mapping[str, Bins]:
+        """Return the bins of each column."""
+        sample = self._sample
+        if sample.n_seen == 0:
+            return {}
+        columns = tuple(
+            Column(name, ((None, pa.array(values, from_pandas=True)),), len(values))
+            for name, values in zip(self._discretize, sample.numbers.T, strict=True)
+        )
+        return make_bins(
+            self._discretize,
+            Table(columns, len(sample.target), "pyarrow", named=True),
+            sample.target,
+            is_classification=isinstance(self._target.target(), ClassTarget),
+        )
 
 
 def learn_statistics(
@@ -105,39 +171,25 @@ def learn_statistics(
     Where columns are to be cut into bins, their edges must be known first: one more pass. What
     each column is used as, is up to the options of `Plan.of`.
     """
-    columns = blocks.columns
-    bins = _learn_bins(blocks, discretize, TargetStatistics(target.kind, target.transform))
+    columns, bins = blocks.columns, None
+    if wants_bins(discretize, columns):
+        in_bins = BinStatistics(discretize, TargetStatistics(target.kind, target.transform))
+        for block in blocks.read(BLOCK_ROWS):
+            in_bins.add(block)
+        bins = in_bins.bins()
     plan = Plan.of(columns, bins=bins, **options)
     statistics = TableStatistics(columns, plan, target, sample_rows=SAMPLE_ROWS)
     for block in blocks.read(BLOCK_ROWS):
         statistics.add(block.table, block.y, block.weight, first_row=block.first_row)
     blocks.source.check_unchanged()
-    if statistics.n_rows == 0 and blocks.weight is not None:
+    if statistics.n_rows == 0 and blocks.labels.weight is not None:
         raise no_weight()
     return statistics
 
 
-def _learn_bins(
-    blocks: LabelledBlocks, discretize: Any, target: TargetStatistics
-) -> Mapping[str, Bins]:
-    """Return the bins of the columns that ``discretize`` names, from a sample of the rows."""
-    empty = np.empty(0)
-    if not make_bins(discretize, blocks.columns, empty, is_classification=False):
-        return {}
-    names, sample = list(discretize), RowSample(SAMPLE_ROWS)
-    for block in blocks.read(BLOCK_ROWS):
-        target.add(block.y, None, block.first_row)
-        columns = block.table.select(names).columns
-        sample.add(np.stack([column.to_numbers() for column in columns], axis=1), block.y)
-    if sample.n_seen == 0:
-        return {}
-    is_classification = isinstance(target.target(), ClassTarget)
-    sampled = tuple(
-        Column(name, ((None, pa.array(values, from_pandas=True)),), len(values))
-        for name, values in zip(names, sample.numbers.T, strict=True)
-    )
-    table = Table(sampled, len(sample.target), "pyarrow", named=True)
-    return make_bins(discretize, table, sample.target, is_classification=is_classification)
+def wants_bins(discretize: Any, columns: Table) -> bool:
+    """Whether columns are to be cut into bins; raises where that cannot be."""
+    return bool(make_bins(discretize, columns, np.empty(0), is_classification=False))
 
 
 @dataclass(frozen=True)

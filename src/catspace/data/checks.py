@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from catspace.data.table import Table, read_vector
-from catspace.exceptions import InputError
+from catspace.exceptions import InputError, in_row
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,9 @@ def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     return weight
 
 
-def check_weights_of_block(sample_weight: Any, n_rows: int, *, first_row: int = 0) -> np.ndarray:
+def check_weights_of_block(
+    sample_weight: Any, n_rows: int, *, first_row: int | None = 0
+) -> np.ndarray:
     """Return the weights of some rows of a table, all of which may be zero."""
     try:
         weight = read_vector(sample_weight, "sample_weight")
@@ -99,10 +101,10 @@ def check_weights_of_block(sample_weight: Any, n_rows: int, *, first_row: int = 
     if not np.isfinite(weight).all():
         raise InputError("sample_weight contains NaN or infinity.")
     if (weight < 0).any():
-        row = int(np.flatnonzero(weight < 0)[0])
+        position = int(np.flatnonzero(weight < 0)[0])
+        where = in_row(None if first_row is None else first_row + position)
         raise InputError(
-            f"Negative values in data passed to sample_weight: {weight[row]:g} in row "
-            f"{first_row + row}."
+            f"Negative values in data passed to sample_weight: {weight[position]:g}{where}."
         )
     return weight
 

@@ -20,6 +20,7 @@ from catspace.exceptions import (
     ParameterError,
     UnknownCategoryError,
     did_you_mean,
+    in_row,
     shorten,
 )
 
@@ -341,20 +342,22 @@ def _beside(features: Sequence[np.ndarray], n_rows: int) -> np.ndarray:
     return np.concatenate([np.empty((n_rows, 0), np.float32), *features], axis=1)
 
 
-def finite_numbers(column: Column, *, first_row: int = 0) -> np.ndarray:
+def finite_numbers(column: Column, *, first_row: int | None = 0) -> np.ndarray:
     """Return the values of a column of numbers, NaN where missing, or say where infinity is.
 
     Parameters
     ----------
     column : Column
-    first_row : int
-        Where the column begins in the whole table, if it is a block of one.
+    first_row : int or None
+        Where the column begins in the whole table, if it is a block of one; None if that is not
+        known.
     """
     values = column.to_numbers()
     if np.isinf(values).any():
-        row = first_row + int(np.flatnonzero(np.isinf(values))[0])
+        position = int(np.flatnonzero(np.isinf(values))[0])
+        where = "" if first_row is None else f", first{in_row(first_row + position)}"
         raise InputError(
-            f"Column {column.name!r} holds infinity, first in row {row}.",
+            f"Column {column.name!r} holds infinity{where}.",
             hint="replace it by a number, or by NaN where the value is not known.",
         )
     return values

@@ -115,16 +115,18 @@ class _Flaw:
     """Values that a target may not hold: how many there are, and the first of them."""
 
     count: int = 0
-    row: int = -1
+    row: int | None = None
     value: float = np.nan
 
-    def note(self, is_bad: np.ndarray, values: np.ndarray, first_row: int) -> None:
+    def note(self, is_bad: np.ndarray, values: np.ndarray, first_row: int | None) -> None:
         if is_bad.any():
             at = int(is_bad.argmax())
-            self.merge(_Flaw(int(is_bad.sum()), first_row + at, values[at]))
+            row = None if first_row is None else first_row + at
+            self.merge(_Flaw(int(is_bad.sum()), row, values[at]))
 
     def merge(self, other: "_Flaw") -> None:
-        if other.count and (not self.count or other.row < self.row):
+        is_earlier = other.row is not None and self.row is not None and other.row < self.row
+        if other.count and (not self.count or is_earlier):
             self.row, self.value = other.row, other.value
         self.count += other.count
 
@@ -179,7 +181,7 @@ class TargetStatistics:
         check_transform(self.transform)
         self._may_be_classes = self.kind != "continuous"
 
-    def add(self, y: np.ndarray, weight: np.ndarray | None, first_row: int) -> None:
+    def add(self, y: np.ndarray, weight: np.ndarray | None, first_row: int | None) -> None:
         """Learn from a block of shape (n_rows,) that begins at a row of the whole table.
 
         What is wrong with some values is noted and told in the end, with their number.
@@ -241,7 +243,7 @@ class TargetStatistics:
         """The sum of the weights of the rows of each class."""
         return np.empty(0) if self._classes is None else self._classes.weights
 
-    def _add_numbers(self, numbers: np.ndarray, first_row: int) -> None:
+    def _add_numbers(self, numbers: np.ndarray, first_row: int | None) -> None:
         infinite = np.isinf(numbers)
         self._not_finite.note(infinite, numbers, first_row)
         known = np.isfinite(numbers)
@@ -310,9 +312,14 @@ class TableStatistics:
         return self.target.n_rows
 
     def add(
-        self, table: Table, y: np.ndarray, weight: np.ndarray | None = None, *, first_row: int = 0
+        self,
+        table: Table,
+        y: np.ndarray,
+        weight: np.ndarray | None = None,
+        *,
+        first_row: int | None = 0,
     ) -> None:
-        """Learn from a block that begins at a row of the whole table."""
+        """Learn from a block that begins at a row of the whole table, if that is known."""
         self.target.add(y, weight, first_row)
         by_name = {column.name: column for column in self.plan.apply(table).columns}
         for name, counts in self._counts.items():

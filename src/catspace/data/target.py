@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catspace.exceptions import InputError, ParameterError, did_you_mean
+from catspace.exceptions import InputError, ParameterError, did_you_mean, in_row
 
 TARGET_TRANSFORMS = ("log", "log1p", "paper")
 
@@ -226,11 +226,11 @@ def to_numbers(y: Any) -> np.ndarray:
         ) from None
 
 
-def not_finite(row: int, count: int, *, has_nan: bool) -> InputError:
+def not_finite(row: int | None, count: int, *, has_nan: bool) -> InputError:
     """Return the error for a target that is not known in some rows."""
+    where = "" if row is None else f", first{in_row(row)}"
     return InputError(
-        f"Input y contains {'NaN' if has_nan else 'infinity'}, first in row {row} "
-        f"({count} in all).",
+        f"Input y contains {'NaN' if has_nan else 'infinity'}{where} ({count} in all).",
         hint="drop the rows whose target is not known.",
     )
 
@@ -252,11 +252,11 @@ def is_outside(values: np.ndarray, transform: str | None) -> np.ndarray:
     return ~_IS_ALLOWED[transform](values)
 
 
-def outside(transform: str | None, value: float, row: int, count: int) -> InputError:
+def outside(transform: str | None, value: float, row: int | None, count: int) -> InputError:
     """Return the error for a target that its transform does not take."""
     return InputError(
         f"target_transform={transform!r} needs a target {_ALLOWED[transform or '']}; "
-        f"got {value:g} in row {row} ({count} such rows).",
+        f"got {value:g}{in_row(row)} ({count} such rows).",
         hint="drop those rows"
         + (', or use "log1p", which takes zeros.' if transform == "log" else "."),
     )
