@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from catspace import analysis, plots
+    from catspace import analysis, distributed, plots
     from catspace.data.datasets import load_rossmann, make_sales
     from catspace.embeddings import Embedding, Embeddings
     from catspace.estimators import (
@@ -36,7 +36,7 @@ _HOME_OF = {
     "write_report": "catspace.report",
 }
 
-_MODULES = ("analysis", "plots")
+_MODULES = ("analysis", "distributed", "plots")
 
 __all__ = [
     "Embedding",
@@ -45,6 +45,7 @@ __all__ = [
     "EmbeddingRegressor",
     "Embeddings",
     "analysis",
+    "distributed",
     "load",
     "load_rossmann",
     "make_sales",

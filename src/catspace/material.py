@@ -16,7 +16,6 @@ from catspace.data.blocks import is_source, open_blocks
 from catspace.data.checks import Schema, check_weight
 from catspace.data.encoding import Encoded, TableEncoder
 from catspace.data.files import find_files
-from catspace.data.statistics import TableStatistics, TargetStatistics
 from catspace.data.table import Table, read_table, read_vector
 from catspace.data.target import MOST_CLASSES, ClassTarget, RegressionTarget
 from catspace.exceptions import InputError
@@ -24,6 +23,7 @@ from catspace.model.rows import Rows, RowSource
 from catspace.model.settings import check_real
 from catspace.streaming import (
     LabelledBlocks,
+    LabelledTable,
     Labels,
     RowEncoding,
     fill_caches,
@@ -67,11 +67,13 @@ class Learned:
     encoding : RowEncoding
     numbers : float32 array of shape (n_sampled, n_numbers)
         The numbers of a sample of the rows, as networks read them.
+    n_rows : int
     """
 
     schema: Schema
     encoding: RowEncoding
     numbers: np.ndarray
+    n_rows: int
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ class Reader:
             table,
             min_frequency=self.parameters["min_frequency"],
             bins=bins,
-            **self.column_options(),
+            **self._column_options(),
         )
         rows = _make_rows(encoded, target, y, self._weigh_classes(target, y, weight))
         validation = self._read_validation(schema, encoder, target, X_val, y_val)
@@ -144,13 +146,7 @@ class Reader:
         self, X: Any, y: str, sample_weight: str | None, X_val: Any, y_val: Any
     ) -> Material:
         blocks = LabelledBlocks(open_blocks(X), Labels(y, sample_weight))
-        statistics = learn_statistics(
-            blocks,
-            TargetStatistics(self.target_kind, self.parameters.get("target_transform")),
-            discretize=self.parameters["discretize"],
-            **self.column_options(),
-        )
-        learned = self.learn(statistics, blocks.columns, y, is_weighted=sample_weight is not None)
+        learned = self.learn(blocks)
         schema, encoding = learned.schema, learned.encoding
         validation = self._read_validation(schema, encoding.encoder, encoding.target, X_val, y_val)
         holds_back = validation is None and self.parameters["early_stopping"]
@@ -160,8 +156,8 @@ class Reader:
             encoding.record,
             encoding.n_codes,
             numbers=learned.numbers,
-            n_rows=statistics.n_rows,
-            n_held_back=self.n_held_back(statistics.n_rows) if holds_back else 0,
+            n_rows=learned.n_rows,
+            n_held_back=self.n_held_back(learned.n_rows) if holds_back else 0,
             random=self.random,
         )
         judges = held_back if validation is None else validation
@@ -169,33 +165,29 @@ class Reader:
             schema, encoding.encoder, encoding.target, rows, judges, blocks.columns.backend
         )
 
-    def learn(
-        self, statistics: TableStatistics, columns: Table, target: str, *, is_weighted: bool
-    ) -> Learned:
-        """Return what a first pass over all blocks of a table says about it.
-
-        Parameters
-        ----------
-        statistics : TableStatistics
-        columns : Table
-            The features with their types, and without rows.
-        target : str
-            The name of the target's column.
-        is_weighted : bool
-            Whether rows have weights of their own.
-        """
-        schema = Schema.of(replace(columns, n_rows=statistics.n_rows), target)
-        sample = statistics.sample
+    def learn(self, table: LabelledTable) -> Learned:
+        """Learn what a table in blocks holds; the first pass over it."""
+        statistics = learn_statistics(
+            table,
+            self.target_kind,
+            self.parameters.get("target_transform"),
+            discretize=self.parameters["discretize"],
+            **self._column_options(),
+        )
+        n_rows, sample = statistics.n_rows, statistics.sample
+        schema = Schema.of(replace(table.columns, n_rows=n_rows), table.labels.target)
         # Of a small table everything is known, so that it gives the same bits as in memory.
-        fitted = (
+        target = (
             self._fit_target(sample.target) if sample.is_complete else statistics.target.target()
         )
         encoder = statistics.encoder(self.parameters["min_frequency"])
         weigh = make_weigher(
-            self.parameters.get("class_weight"), statistics.target, is_weighted=is_weighted
+            self.parameters.get("class_weight"),
+            statistics.target,
+            is_weighted=table.labels.weight is not None,
         )
         numbers = encoder.scale(sample.numbers.T, len(sample.target))
-        return Learned(schema, RowEncoding(encoder, fitted, weigh), numbers)
+        return Learned(schema, RowEncoding(encoder, target, weigh), numbers, n_rows)
 
     def _read_validation(
         self,
@@ -227,7 +219,7 @@ class Reader:
         y_val = self._read_target(y_val, table.n_rows)
         return _make_rows(encoder.encode(table), target, y_val, None)
 
-    def column_options(self) -> dict[str, Any]:
+    def _column_options(self) -> dict[str, Any]:
         """Return the parameters that say what each column is used as."""
         names = ("categorical_features", "date_parts", "max_categories", "hash_buckets")
         return {name: self.parameters[name] for name in names}

@@ -7,7 +7,7 @@ second encodes each block and appends it to a cache on disk, which every epoch r
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from catspace.data.blocks import BlockSource
 from catspace.data.cache import RowCache, record_type, smallest_integer
 from catspace.data.checks import Schema, check_weights_of_block, no_weight
 from catspace.data.encoding import Plan, TableEncoder
-from catspace.data.statistics import RowSample, TableStatistics, TargetStatistics
+from catspace.data.statistics import Block, RowSample, TableStatistics, TargetStatistics
 from catspace.data.table import Column, Table, read_vector
 from catspace.data.target import ClassTarget, RegressionTarget
 from catspace.exceptions import CatspaceError, InputError
@@ -32,16 +32,6 @@ _LOOKUPS_PER_ROW = 4
 SAMPLE_ROWS = 200_000
 # Rows of the cache that are shuffled together: a million and more for a table of ten columns.
 PART_BYTES = 1 << 24
-
-
-@dataclass(frozen=True)
-class Block:
-    """Some rows of a table: features, target and weight, and which row is the first, if known."""
-
-    table: Table
-    y: np.ndarray
-    weight: np.ndarray | None
-    first_row: int | None
 
 
 @dataclass(frozen=True)
@@ -86,9 +76,37 @@ class Labels:
         return table, target, weight
 
 
+class Statistics(Protocol):
+    """What is known about some blocks; it is added to what is known about others."""
+
+    def add(self, block: Block) -> None:
+        """Learn from some rows."""
+
+    def merge(self, other: Any) -> None:
+        """Add what was learned elsewhere."""
+
+
+_S = TypeVar("_S", bound=Statistics)
+
+
+class LabelledTable(Protocol):
+    """A table in blocks, wherever they are, of which some columns are no features."""
+
+    @property
+    def labels(self) -> Labels:
+        """Which columns are no features."""
+
+    @property
+    def columns(self) -> Table:
+        """The features with their types, and without rows."""
+
+    def learn(self, make: Callable[[int], _S]) -> _S:
+        """Return the statistics of all blocks; ``make(seed)`` returns those of none."""
+
+
 @dataclass(frozen=True)
 class LabelledBlocks:
-    """A table in blocks, of which some columns are no features.
+    """A table in blocks that are read here, one after the other.
 
     Attributes
     ----------
@@ -112,6 +130,14 @@ class LabelledBlocks:
             if block is not None:
                 yield block
             first_row += whole.n_rows
+
+    def learn(self, make: Callable[[int], _S]) -> _S:
+        """Return the statistics of all blocks."""
+        statistics = make(0)
+        for block in self.read(BLOCK_ROWS):
+            statistics.add(block)
+        self.source.check_unchanged()
+        return statistics
 
 
 class BinStatistics:
@@ -160,8 +186,9 @@ class BinStatistics:
 
 
 def learn_statistics(
-    blocks: LabelledBlocks,
-    target: TargetStatistics,
+    table: LabelledTable,
+    target_kind: str,
+    transform: str | None,
     *,
     discretize: Any,
     **options: Any,
@@ -171,25 +198,20 @@ def learn_statistics(
     Where columns are to be cut into bins, their edges must be known first: one more pass. What
     each column is used as, is up to the options of `Plan.of`.
     """
-    columns, bins = blocks.columns, None
-    if wants_bins(discretize, columns):
-        in_bins = BinStatistics(discretize, TargetStatistics(target.kind, target.transform))
-        for block in blocks.read(BLOCK_ROWS):
-            in_bins.add(block)
-        bins = in_bins.bins()
+    columns, bins = table.columns, None
+
+    def target() -> TargetStatistics:
+        return TargetStatistics(target_kind, transform)
+
+    if make_bins(discretize, columns, np.empty(0), is_classification=False):
+        bins = table.learn(lambda seed: BinStatistics(discretize, target(), seed=seed)).bins()
     plan = Plan.of(columns, bins=bins, **options)
-    statistics = TableStatistics(columns, plan, target, sample_rows=SAMPLE_ROWS)
-    for block in blocks.read(BLOCK_ROWS):
-        statistics.add(block.table, block.y, block.weight, first_row=block.first_row)
-    blocks.source.check_unchanged()
-    if statistics.n_rows == 0 and blocks.labels.weight is not None:
+    statistics = table.learn(
+        lambda seed: TableStatistics(columns, plan, target(), sample_rows=SAMPLE_ROWS, seed=seed)
+    )
+    if statistics.n_rows == 0 and table.labels.weight is not None:
         raise no_weight()
     return statistics
-
-
-def wants_bins(discretize: Any, columns: Table) -> bool:
-    """Whether columns are to be cut into bins; raises where that cannot be."""
-    return bool(make_bins(discretize, columns, np.empty(0), is_classification=False))
 
 
 @dataclass(frozen=True)

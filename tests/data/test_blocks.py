@@ -10,7 +10,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from catspace.data.blocks import is_source, open_blocks
+from catspace.data.blocks import check_block, is_source, open_blocks
 from catspace.exceptions import InputError
 
 DAY = datetime.date(2020, 1, 1)
@@ -214,3 +214,13 @@ def test_what_is_not_there_says_so(tmp_path):
     assert message_of(lambda: open_blocks(tmp_path / "x.csv")).startswith("There is no file '")
     assert message_of(lambda: open_blocks(f"{tmp_path}/*.csv")).startswith("There is no file '")
     assert message_of(lambda: open_blocks(tmp_path)).startswith("The folder '")
+
+
+def test_a_block_with_other_columns_than_the_rest_of_its_table_is_refused():
+    expected = pa.schema({"a": pa.int64(), "b": pa.string()})
+    check_block(pa.schema({"b": pa.large_string(), "a": pa.float32(), "c": pa.bool_()}), expected)
+    check_block(pa.schema({"a": pa.null(), "b": pa.dictionary(pa.int8(), pa.string())}), expected)
+    with pytest.raises(InputError, match="no column 'b'"):
+        check_block(pa.schema({"a": pa.int64()}), expected)
+    with pytest.raises(InputError, match=r"'a' holds integers in one part .* text in another"):
+        check_block(pa.schema({"a": pa.string(), "b": pa.string()}), expected)

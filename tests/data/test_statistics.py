@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from catspace.data.encoding import Plan, TableEncoder
-from catspace.data.statistics import RowSample, TableStatistics, TargetStatistics
+from catspace.data.statistics import Block, RowSample, TableStatistics, TargetStatistics
 from catspace.data.table import read_table
 from catspace.data.target import ClassTarget, RegressionTarget
 from catspace.exceptions import InputError, ParameterError
@@ -185,7 +185,7 @@ def learn(frame, plan, *, sample_rows, is_merged):
         if is_merged:
             target = TargetStatistics("continuous")
             part = TableStatistics(columns, plan, target, sample_rows=sample_rows, seed=i)
-        part.add(read_table(frame.iloc[rows]), y[rows], first_row=rows[0])
+        part.add(Block(read_table(frame.iloc[rows]), y[rows], first_row=rows[0]))
         if is_merged:
             whole.merge(part)
     return whole

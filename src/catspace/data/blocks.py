@@ -43,25 +43,53 @@ def open_blocks(source: Any) -> BlockSource:
     """Return the table that a path, a pattern, a folder or an Arrow dataset stands for."""
     if isinstance(source, pa.dataset.Dataset):
         return _Dataset(source)
-    return _Files(source)
+    return FileBlocks(source)
 
 
-class _Files:
+def check_block(found: pa.Schema, expected: pa.Schema) -> None:
+    """Raise where a block of a table does not hold what its other blocks hold."""
+    for field in expected:
+        if field.name not in found.names:
+            raise InputError(f"A part of the table has no column {field.name!r}.")
+        type_ = found.field(field.name).type
+        if pa.types.is_null(type_) or pa.types.is_null(field.type):
+            continue
+        if _family(type_) != _family(field.type):
+            raise InputError(
+                f"Column {field.name!r} holds {describe(field.type)} in one part of the table and "
+                f"{describe(type_)} in another.",
+                hint="give it the same type everywhere.",
+            )
+
+
+class FileBlocks:
+    """The table that a path, a pattern or a folder stands for.
+
+    Attributes
+    ----------
+    files : list of DataFile
+        They agree on what each column is.
+    schema : Arrow schema
+    columns : Table
+        The columns with their types, and without rows.
+    """
+
     def __init__(self, source: str | Path) -> None:
         self._source = source
         self._stamps = _stamp_files(find_files(source))
         try:
-            self._files, schema = _unify([open_file(path) for path in self._stamps])
+            self.files, self.schema = _unify([open_file(path) for path in self._stamps])
         except InputError:
             self.check_unchanged()  # that it changed says more than that it cannot be read
             raise
-        self.columns = read_table(schema.empty_table())
+        self.columns = read_table(self.schema.empty_table())
 
     def blocks(self, rows: int) -> Iterator[Table]:
+        """Yield the rows in order, about so many at a time, and never none."""
         rows = _fitting(rows, len(self.columns.columns))
         names = self.columns.names  # those of the first file, whose order counts
         try:
-            for file in self._files:
+            for file in self.files:
                 for block in _gather(file.blocks(rows), rows):
                     yield read_table(block.select(names))
         except InputError:
@@ -69,6 +97,7 @@ class _Files:
             raise
 
     def check_unchanged(self) -> None:
+        """Raise where the files are not what they were in the beginning."""
         try:
             now = _stamp_files(find_files(self._source))
         except (InputError, OSError):
@@ -120,14 +149,17 @@ class _Holding:
     @property
     def family(self) -> str:
         """What the type is used as; columns of one family fit together."""
-        type_ = self.type
-        if pa.types.is_dictionary(type_):
-            return "text" if is_text(type_.value_type) else "categories"
-        if pa.types.is_date(type_) or pa.types.is_timestamp(type_):
-            return "dates"
-        if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_):
-            return "numbers"
-        return "text" if is_text(type_) else str(type_)
+        return _family(self.type)
+
+
+def _family(type_: pa.DataType) -> str:
+    if pa.types.is_dictionary(type_):
+        return "text" if is_text(type_.value_type) else "categories"
+    if pa.types.is_date(type_) or pa.types.is_timestamp(type_):
+        return "dates"
+    if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_):
+        return "numbers"
+    return "text" if is_text(type_) else str(type_)
 
 
 def _unify(files: Sequence[DataFile]) -> tuple[list[DataFile], pa.Schema]:

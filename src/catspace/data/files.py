@@ -13,7 +13,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -121,22 +121,40 @@ class DataFile:
         Names and types of the columns.
     dialect : tuple of str, or None
         Encoding and separator of a CSV file.
+    row_groups : tuple of int, or None
+        Those of a Parquet file that are read; by default all.
     """
 
     path: Path
     schema: pa.Schema
     dialect: tuple[str, str] | None = None
+    row_groups: tuple[int, ...] | None = None
 
     def blocks(self, rows: int) -> Iterator[pa.Table]:
         """Yield the rows, about so many at a time."""
         with _reading(self.path):
             if self.dialect is None:
-                blocks = _stream_parquet(self.path, rows)
+                blocks = _stream_parquet(self.path, rows, self.row_groups)
             else:
                 types = {field.name: field.type for field in self.schema}
                 blocks = _stream_csv(self.path, self.dialect, _convert_options(types))
             for block in blocks:
                 yield block.select(self.schema.names)
+
+    def pieces(self, rows: int) -> "list[DataFile]":
+        """Return the file in pieces that can be read apart, of about so many rows each."""
+        if self.dialect is not None:
+            return [self]  # where a row of a CSV file begins, only those before it tell
+        with _reading(self.path):
+            metadata = pyarrow.parquet.read_metadata(self.path)
+        pieces, groups, n_rows = [], list[int](), 0
+        for group in range(metadata.num_row_groups):
+            groups.append(group)
+            n_rows += metadata.row_group(group).num_rows
+            if n_rows >= rows or group == metadata.num_row_groups - 1:
+                pieces.append(replace(self, row_groups=tuple(groups)))
+                groups, n_rows = [], 0
+        return pieces
 
     def as_text(self, names: Iterable[str]) -> "DataFile":
         """Return the same CSV file with some of its columns read as text."""
@@ -177,11 +195,13 @@ def _reading(path: Path) -> Iterator[None]:
         raise InputError(f"{str(path)!r} cannot be read: {error}") from None
 
 
-def _stream_parquet(path: Path, rows: int) -> Iterator[pa.Table]:
+def _stream_parquet(
+    path: Path, rows: int, row_groups: Sequence[int] | None = None
+) -> Iterator[pa.Table]:
     # With a buffer, a row group need not fit in memory either.
     with pyarrow.parquet.ParquetFile(path, buffer_size=_PARQUET_BUFFER) as file:
         # One row group after the other: a reader of all of them takes more memory with each.
-        for group in range(file.num_row_groups):
+        for group in range(file.num_row_groups) if row_groups is None else row_groups:
             for batch in file.iter_batches(rows, row_groups=[group]):
                 yield pa.Table.from_batches([batch])
 

@@ -36,6 +36,16 @@ from catspace.exceptions import InputError
 _SAMPLE_VALUES = 1 << 25  # a quarter of a gigabyte, for a table with very many columns
 
 
+@dataclass(frozen=True)
+class Block:
+    """Some rows of a table: features, target and weight, and which row is the first, if known."""
+
+    table: Table
+    y: np.ndarray
+    weight: np.ndarray | None = None
+    first_row: int | None = 0
+
+
 class RowSample:
     """A uniform sample of rows; all of them, in their order, where there are few enough.
 
@@ -311,24 +321,17 @@ class TableStatistics:
         """The number of rows so far."""
         return self.target.n_rows
 
-    def add(
-        self,
-        table: Table,
-        y: np.ndarray,
-        weight: np.ndarray | None = None,
-        *,
-        first_row: int | None = 0,
-    ) -> None:
-        """Learn from a block that begins at a row of the whole table, if that is known."""
-        self.target.add(y, weight, first_row)
-        by_name = {column.name: column for column in self.plan.apply(table).columns}
+    def add(self, block: Block) -> None:
+        """Learn from some rows."""
+        self.target.add(block.y, block.weight, block.first_row)
+        by_name = {column.name: column for column in self.plan.apply(block.table).columns}
         for name, counts in self._counts.items():
             counts.add(by_name[name])
-        numbers = np.empty((table.n_rows, len(self.plan.numbers)))
+        numbers = np.empty((block.table.n_rows, len(self.plan.numbers)))
         for i, name in enumerate(self.plan.numbers):
-            numbers[:, i] = finite_numbers(by_name[name], first_row=first_row)
+            numbers[:, i] = finite_numbers(by_name[name], first_row=block.first_row)
             self._has_missing[name] |= bool(np.isnan(numbers[:, i]).any())
-        self.sample.add(numbers, y)
+        self.sample.add(numbers, block.y)
 
     def merge(self, other: "TableStatistics") -> None:
         """Add what was learned elsewhere, by the same plan."""

@@ -3,14 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from catspace.data.files import find_files, is_parquet, standard_input, stream_file
-from catspace.data.table import Table, read_table
-from catspace.data.text import parse_column
-from catspace.exceptions import InputError, shorten
+from catspace.exceptions import InputError
 from catspace.jobs.sinks import TableSink
+from catspace.scoring import answer, check_answerable
 
 
 def score_files(
@@ -34,26 +32,13 @@ def score_files(
     int
         The number of rows.
     """
-    if what == "predict" and not hasattr(model, "predict"):
-        raise InputError(
-            f"A {type(model).__name__} does not predict.", hint="catspace transform gives vectors."
-        )
-    if probabilities and not hasattr(model, "predict_proba"):
-        raise InputError(f"A {type(model).__name__} has no probabilities.")
-    if not hasattr(model, "feature_names_in_"):
-        raise InputError("The model was fitted on an array without column names, not on a file.")
+    check_answerable(model, what, probabilities=probabilities)
     n_rows = 0
     with TableSink(out) as sink:
         for block, is_text in _blocks(source):
             if block.num_rows == 0:
                 continue
-            table = _typed(model, block, is_text=is_text)
-            for name, values in _answers(model, table, what, probabilities).items():
-                if name in block.column_names:
-                    raise InputError(
-                        f"The file has a column {name!r} already.", hint="rename it there first."
-                    )
-                block = block.append_column(name, pa.array(values))
+            block = answer(model, block, what, probabilities=probabilities, is_text=is_text)
             sink.write(block)
             n_rows += block.num_rows
         if n_rows == 0:
@@ -69,38 +54,3 @@ def _blocks(source: str) -> Iterator[tuple[pa.Table, bool]]:
         return
     for path in find_files(source):
         yield from ((block, not is_parquet(path)) for block in stream_file(path))
-
-
-def _typed(model: Any, block: pa.Table, *, is_text: bool) -> Table:
-    """Return the columns that the model was fitted on, as what they were in fit."""
-    wanted = list(model.feature_names_in_)
-    missing = [name for name in wanted if name not in block.column_names]
-    if missing:
-        raise InputError(
-            f"The file has no {' and no '.join(map(repr, missing))}; its columns are "
-            f"{shorten(block.column_names, most=10)}."
-        )
-    if not is_text:
-        return read_table(block.select(wanted))
-    kinds = model.column_kinds()
-    columns = tuple(
-        parse_column(name, block[name].combine_chunks(), kinds[name]) for name in wanted
-    )
-    return Table(columns, block.num_rows, "pyarrow", named=True)
-
-
-def _answers(model: Any, table: Table, what: str, probabilities: bool) -> dict[str, np.ndarray]:
-    if what == "transform":
-        vectors = model.transform(table)
-        names = model.get_feature_names_out()
-        return {name: np.ascontiguousarray(vectors[:, i]) for i, name in enumerate(names)}
-    if probabilities:
-        shares = model.predict_proba(table)
-        answers = {"prediction": model.classes_[shares.argmax(axis=1)]}
-        for i, label in enumerate(model.classes_):
-            answers[f"probability_{label}"] = np.ascontiguousarray(shares[:, i])
-        return answers
-    predicted = np.asarray(model.predict(table))
-    if predicted.ndim == 1:
-        return {"prediction": predicted}
-    return {f"prediction_{i}": column for i, column in enumerate(predicted.T.copy())}

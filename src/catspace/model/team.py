@@ -65,7 +65,7 @@ class Processes:
         network._ddp_params_and_buffers_to_ignore = apart  # type: ignore[assignment]
         # The buffers are the same from the start: all processes know the same quantiles.
         return DistributedDataParallel(
-            network, broadcast_buffers=False, gradient_as_bucket_view=True, static_graph=True
+            network, forward_sync_buffers=False, gradient_as_bucket_view=True, static_graph=True
         )
 
     def exchange(self, network: EntityNetwork) -> None:

@@ -1,0 +1,216 @@
+"""Tables in Ray Data: what they hold, learned block by block, and their rows, encoded."""
+
+import pickle
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import ray
+import ray.data
+
+from catspace.data.blocks import FileBlocks, check_block
+from catspace.data.files import DataFile, is_parquet
+from catspace.data.statistics import Block
+from catspace.data.table import Table, read_table
+from catspace.exceptions import InputError, InputTypeError
+from catspace.streaming import BLOCK_ROWS, Labels, RowEncoding, Statistics
+
+_ROW, _STATISTICS = "row", "statistics"
+_PIECE_ROWS = 500_000  # of a file, for one task
+
+
+_S = TypeVar("_S", bound=Statistics)
+
+
+@dataclass(frozen=True)
+class ClusterTable:
+    """A table that Ray Data reads, of which some columns are no features.
+
+    Attributes
+    ----------
+    dataset : ray.data.Dataset
+    schema : Arrow schema
+        The names and the types of all columns.
+    labels : Labels
+    files : FileBlocks or None
+        The files, where it is read from such.
+    """
+
+    dataset: "ray.data.Dataset"
+    schema: pa.Schema
+    labels: Labels
+    files: FileBlocks | None = None
+
+    @classmethod
+    def open(cls, source: Any, labels: Labels) -> "ClusterTable":
+        """Return the table that a dataset, a path, a pattern, a folder or a URI stands for."""
+        dataset = open_dataset(source)
+        if isinstance(dataset, FileBlocks):
+            return cls(read_files(dataset.files), dataset.schema, labels, dataset)
+        return cls(dataset, _schema_of(dataset), labels)
+
+    @property
+    def columns(self) -> Table:
+        """The features with their types, and without rows."""
+        return self.labels.features(read_table(self.schema.empty_table()))
+
+    def learn(self, make: Callable[[int], _S]) -> _S:
+        """Return the statistics of all blocks, each learned where it is and merged here."""
+        schema, labels = self.schema, self.labels
+
+        def learn_block(arrow: pa.Table) -> pa.Table:
+            block = _read_block(arrow, schema, labels)
+            statistics = None
+            if block is not None:
+                # The seed must be the block's own, and the same every time.
+                statistics = make(zlib.crc32(pickle.dumps(block.y)))
+                statistics.add(block)
+            return pa.table({_STATISTICS: pa.array([pickle.dumps(statistics)], pa.large_binary())})
+
+        total = make(0)
+        for row in self._map(learn_block).iter_rows():
+            statistics = pickle.loads(row[_STATISTICS])
+            if statistics is not None:
+                total.merge(statistics)
+        self._check_unchanged()
+        return total
+
+    def encode(self, encoding: RowEncoding) -> "EncodedRows":
+        """Return the rows as networks read them, in the memory of the cluster."""
+        schema, labels, shared = self.schema, self.labels, ray.put(encoding)
+
+        def encode_block(arrow: pa.Table) -> pa.Table:
+            encoding = ray.get(shared)
+            block = _read_block(arrow, schema, labels)
+            records = np.empty(0, encoding.record) if block is None else encoding.encode(block)
+            return _to_arrow(records)
+
+        rows = EncodedRows(self._map(encode_block).materialize(), encoding.record)
+        self._check_unchanged()
+        return rows
+
+    def _map(self, function: Callable[[pa.Table], pa.Table]) -> "ray.data.Dataset":
+        return self.dataset.map_batches(function, batch_size=BLOCK_ROWS, batch_format="pyarrow")
+
+    def _check_unchanged(self) -> None:
+        if self.files is not None:
+            self.files.check_unchanged()
+
+
+@dataclass(frozen=True)
+class EncodedRows:
+    """Rows as networks read them, in the memory of a cluster.
+
+    Attributes
+    ----------
+    dataset : ray.data.Dataset
+        Which has been computed.
+    record : dtype
+        The layout of a row.
+    """
+
+    dataset: "ray.data.Dataset"
+    record: np.dtype
+
+    def __len__(self) -> int:
+        return int(self.dataset.count())
+
+    def share(self, n_parts: int) -> list["Share"]:
+        """Cut the rows into parts of even size."""
+        bounds = np.linspace(0, len(self), n_parts + 1).astype(int).tolist()
+        parts = self.dataset.split_at_indices(bounds[1:-1]) if n_parts > 1 else [self.dataset]
+        return [
+            Share(part.to_arrow_refs(), end - begin, self.record)
+            for part, begin, end in zip(parts, bounds, bounds[1:], strict=False)
+        ]
+
+
+@dataclass(frozen=True)
+class Share:
+    """The rows of one worker.
+
+    Attributes
+    ----------
+    blocks : sequence of ObjectRef
+        Where they are.
+    n_rows : int
+    record : dtype
+    """
+
+    blocks: Sequence["ray.ObjectRef[pa.Table]"]
+    n_rows: int
+    record: np.dtype
+
+    def read(self) -> Iterator[np.ndarray]:
+        """Yield the rows, one block after the other."""
+        for reference in self.blocks:
+            yield _from_arrow(ray.get(reference), self.record)
+
+
+def open_dataset(source: Any) -> "ray.data.Dataset | FileBlocks":
+    """Return what Ray Data reads, or the files that a path stands for."""
+    if isinstance(source, ray.data.Dataset):
+        return source
+    if isinstance(source, str) and "://" in source:  # a cloud, which Ray knows how to read
+        return ray.data.read_parquet(source) if is_parquet(source) else ray.data.read_csv(source)
+    if isinstance(source, (str, Path)):
+        return FileBlocks(source)
+    raise InputTypeError(
+        f"A table for a cluster is a ray.data.Dataset, or the path of CSV or Parquet files; "
+        f"got {type(source).__name__}.",
+        hint="ray.data.from_pandas and ray.data.from_arrow make a dataset of a frame.",
+    )
+
+
+def _schema_of(dataset: "ray.data.Dataset") -> pa.Schema:
+    schema = dataset.schema()
+    if schema is None:
+        raise InputError("The table has no columns or no rows.")
+    if isinstance(schema.base_schema, pa.Schema):
+        return schema.base_schema
+    # Frames of pandas, whose types only their values tell.
+    batches: Any = dataset.iter_batches(batch_format="pyarrow", batch_size=BLOCK_ROWS)
+    return next(iter(batches)).schema
+
+
+def read_files(files: Sequence[DataFile]) -> "ray.data.Dataset":
+    """Return the rows of files, which Ray Data lets catspace read, piece by piece on all nodes."""
+
+    def read(batch: Any) -> Iterator[pa.Table]:
+        for packed in batch["piece"]:
+            yield from pickle.loads(packed).blocks(BLOCK_ROWS)
+
+    pieces = [
+        {"piece": pickle.dumps(replace(piece, path=piece.path.absolute()))}
+        for file in files
+        for piece in file.pieces(_PIECE_ROWS)
+    ]
+    return ray.data.from_items(pieces, override_num_blocks=len(pieces)).map_batches(read)
+
+
+def _read_block(arrow: pa.Table, schema: pa.Schema, labels: Labels) -> Block | None:
+    """Return the rows of a block; None where there are none."""
+    check_block(arrow.schema, schema)
+    if arrow.num_rows == 0:
+        return None
+    return labels.split(read_table(arrow.select(schema.names)), None)
+
+
+def _to_arrow(records: np.ndarray) -> pa.Table:
+    """Return rows as one column of bytes, which Ray moves about without looking at them."""
+    type_ = pa.binary(records.dtype.itemsize)
+    data = pa.py_buffer(records.tobytes())
+    return pa.table({_ROW: pa.FixedSizeBinaryArray.from_buffers(type_, len(records), [None, data])})
+
+
+def _from_arrow(table: pa.Table, record: np.dtype) -> np.ndarray:
+    parts = [np.empty(0, dtype=record)]
+    for chunk in table[_ROW].chunks:
+        _, data = chunk.buffers()
+        rows = np.frombuffer(data, dtype=record)
+        parts.append(rows[chunk.offset : chunk.offset + len(chunk)])
+    return np.concatenate(parts)

@@ -1,0 +1,189 @@
+"""What each worker of a cluster does: reads its rows, trains, and keeps its state after an epoch.
+
+Workers either train every network together, each on a part of the rows, or each trains some of the
+networks on all rows. When one is lost, Ray starts all of them again, and they go on from the state
+that was kept last.
+"""
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import ray.train
+import ray.train.torch
+import torch
+
+from catspace.distributed.board import Board
+from catspace.distributed.tables import Share
+from catspace.model.job import Job
+from catspace.model.memory import available_memory
+from catspace.model.network import EntityNetwork
+from catspace.model.rows import CachedRows
+from catspace.model.team import Alone, Processes
+from catspace.model.training import Epoch, Trained, Training
+from catspace.streaming import fill_caches
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What the workers are to do.
+
+    Attributes
+    ----------
+    job : Job
+    shares : sequence of Share
+        The rows of each worker, or those of all.
+    validation : sequence of Share, or None
+        The same for the rows that epochs are judged by.
+    n_held_back : sequence of int
+        How many rows of each share are held back to judge epochs by.
+    numbers : float32 array of shape (n_sampled, n_numbers)
+        Those of a sample of all rows.
+    is_by_network : bool
+        Whether each worker trains networks of its own.
+    board : Board
+        Where to tell of each epoch.
+    """
+
+    job: Job
+    shares: Sequence[Share]
+    validation: Sequence[Share] | None
+    n_held_back: Sequence[int]
+    numbers: np.ndarray
+    is_by_network: bool
+    board: Board
+
+
+def work(config: dict[str, Any]) -> None:
+    """Train, in a worker of Ray Train."""
+    assignment: Assignment = config["assignment"]
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    job = replace(assignment.job, device=ray.train.torch.get_device())
+    context = ray.train.get_context()
+    rank, n_workers = context.get_world_rank(), context.get_world_size()
+    assignment.board.introduce(rank)
+    with ExitStack() as stack:
+        rows, validation = _read(assignment, rank, stack)
+        indices = list(range(len(job.seeds)))
+        if assignment.is_by_network:
+            indices = indices[rank::n_workers]
+        need = job.memory(
+            rows.n_bytes, has_validation=validation is not None, n_networks=len(indices)
+        )
+        need.check(available_memory(job.device), job.columns)
+        team = Alone() if assignment.is_by_network else Processes()
+        trainings = [
+            Training(
+                index,
+                job.architecture,
+                rows.to(job.device),
+                job.recipe,
+                job.seeds[index],
+                validation=None if validation is None else validation.to(job.device),
+                device=job.device,
+                team=team,
+            )
+            for index in indices
+        ]
+        _restore(trainings, rank)
+        # What all workers of a team know is told by the first.
+        speaks = assignment.is_by_network or rank == 0
+        is_last = False
+        while not is_last:
+            for training in trainings:
+                if training.is_finished:
+                    continue
+                epoch = training.run_epoch()
+                if epoch is not None and speaks:
+                    assignment.board.write(epoch)
+            # All workers report equally often, also those that have nothing left to do.
+            is_last = not _any_worker(any(not training.is_finished for training in trainings))
+            with tempfile.TemporaryDirectory() as folder:
+                _write_states(Path(folder), trainings, rank, is_common=speaks)
+                if is_last and speaks:
+                    _write_results(Path(folder), trainings)
+                ray.train.report({}, checkpoint=ray.train.Checkpoint.from_directory(folder))
+
+
+def read_results(folder: Path, job: Job) -> tuple[list[Trained], list[torch.Tensor]]:
+    """Return the networks that the workers trained, and how often each code occurred."""
+    trained, counts = [], list[torch.Tensor]()
+    for index in range(len(job.seeds)):
+        found = torch.load(folder / f"network-{index}.pt", weights_only=True)
+        network = EntityNetwork(job.architecture)
+        network.load_state_dict(found["network"])
+        history = [Epoch(**epoch) for epoch in found["history"]]
+        trained.append(Trained(index, network, history, found["best_epoch"], interrupted=False))
+        counts = found["counts"]
+    return trained, counts
+
+
+def _read(
+    assignment: Assignment, rank: int, stack: ExitStack
+) -> tuple[CachedRows, CachedRows | None]:
+    """Copy a worker's rows to its disk, from where each epoch reads them."""
+    n_codes = assignment.job.architecture.n_rows
+    part = 0 if assignment.is_by_network else rank
+    share = assignment.shares[part]
+    rows, held_back = fill_caches(
+        stack,
+        share.read(),
+        share.record,
+        n_codes,
+        numbers=assignment.numbers,
+        n_rows=share.n_rows,
+        n_held_back=assignment.n_held_back[part],
+        random=np.random.RandomState(assignment.job.seeds[0]),
+    )
+    if assignment.validation is None:
+        return rows, held_back
+    share = assignment.validation[part]
+    judges, _ = fill_caches(
+        stack, share.read(), share.record, n_codes, numbers=assignment.numbers, n_rows=share.n_rows
+    )
+    return rows, judges
+
+
+def _any_worker(is_true: bool) -> bool:
+    """Whether something holds for any worker."""
+    return bool(Processes().sum(torch.tensor(int(is_true))) > 0)
+
+
+def _write_states(
+    folder: Path, trainings: Sequence[Training], rank: int, *, is_common: bool
+) -> None:
+    """Write what is needed to go on; what workers have in common is written by one of them."""
+    for training in trainings:
+        state = training.state()
+        torch.save(state.pop("own"), folder / f"own-{training.index}-{rank}.pt")
+        if is_common:
+            torch.save(state, folder / f"common-{training.index}.pt")
+
+
+def _restore(trainings: Sequence[Training], rank: int) -> None:
+    checkpoint = ray.train.get_checkpoint()
+    if checkpoint is None:
+        return
+    with checkpoint.as_directory() as folder:
+        for training in trainings:
+            state = torch.load(Path(folder) / f"common-{training.index}.pt", weights_only=True)
+            own = torch.load(Path(folder) / f"own-{training.index}-{rank}.pt", weights_only=True)
+            training.restore({**state, "own": own})
+
+
+def _write_results(folder: Path, trainings: Sequence[Training]) -> None:
+    for training in trainings:
+        counts = [count.cpu() for count in training.counts]
+        trained = training.finish()
+        found = {
+            "network": trained.network.state_dict(),
+            "history": training.state()["history"],
+            "best_epoch": trained.best_epoch,
+            "counts": counts,
+        }
+        torch.save(found, folder / f"network-{trained.index}.pt")

@@ -1,0 +1,198 @@
+"""Fits on a real Ray, with two workers."""
+
+import os
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+import ray
+
+from catspace import EmbeddingClassifier, EmbeddingRegressor, make_sales
+from catspace.distributed import fit
+from catspace.distributed import fitting as fitting_module
+from catspace.distributed import tables as tables_module
+from catspace.exceptions import CatspaceError, InputError, InputTypeError, ParameterError
+from catspace.model.progress import TrainingProgress
+
+pytestmark = [
+    pytest.mark.xdist_group("ray"),
+    pytest.mark.usefixtures("cluster"),
+    # Ray's own.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+N = 3000
+
+
+def sales(n=N):
+    data = make_sales(n, n_stores=20, random_state=0, backend="pandas")
+    return data.X.astype(str).assign(price=np.arange(n) % 97, sales=data.y)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three files of one table, and an empty one."""
+    folder, table = tmp_path_factory.mktemp("sales"), sales()
+    table.iloc[:0].to_parquet(folder / "0 is empty.parquet")
+    for i in range(3):
+        part = table.iloc[i * N // 3 : (i + 1) * N // 3]
+        part.to_parquet(folder / f"{i}.parquet", row_group_size=300)
+    return folder
+
+
+def regressor(**parameters):
+    settings = {"target_transform": "log", "max_epochs": 3, "random_state": 0, "n_networks": 2}
+    return EmbeddingRegressor(**{**settings, **parameters})
+
+
+def features():
+    return sales().drop(columns="sales")
+
+
+def r2(model):
+    y = np.log(sales()["sales"])
+    return 1 - ((np.log(model.predict(features())) - y) ** 2).mean() / y.var()
+
+
+def assert_same_model(first, second):
+    np.testing.assert_array_equal(first.predict(features()), second.predict(features()))
+    assert [epoch["loss"] for epoch in first.history_] == [e["loss"] for e in second.history_]
+
+
+class Killer:
+    """Kills the worker that came last, when so many epochs are over."""
+
+    def __init__(self, monkeypatch, n_epochs):
+        self.n_epochs, self.processes, self.epochs = n_epochs, [], []
+        processes = self.processes
+
+        class Progress(TrainingProgress):
+            def tell(self, sentence):
+                if sentence.startswith("Worker"):
+                    processes.append(int(sentence.split("process ")[1].split()[0]))
+
+        monkeypatch.setattr(fitting_module, "TrainingProgress", Progress)
+
+    def __call__(self, epoch):
+        self.epochs.append(epoch["epoch"])
+        if len(self.epochs) == self.n_epochs:
+            os.kill(self.processes[-1], signal.SIGKILL)
+
+
+def test_workers_with_networks_of_their_own_give_the_networks_of_a_fit_here(folder, monkeypatch):
+    settings = {"max_epochs": 8, "batch_size": 16}
+    kill = Killer(monkeypatch, n_epochs=4)
+    model = fit(regressor(**settings), folder, "sales", parallel="networks", on_epoch=kill)
+    assert len(kill.processes) == 4  # two workers, and two in their place
+    assert len(kill.epochs) <= 2 * 8 + 2  # at most one epoch more for each of the two networks
+    assert_same_model(model, regressor(**settings).fit(folder, "sales"))
+    assert list(model.feature_names_in_) == list(features().columns)
+
+
+def test_workers_that_share_the_rows_learn_as_well_and_a_killed_one_costs_an_epoch(
+    folder, monkeypatch
+):
+    settings = {"max_epochs": 8, "batch_size": 32, "n_networks": 1}
+    whole = fit(regressor(**settings), folder, "sales", parallel="rows")
+    alone = regressor(**settings).fit(folder, "sales")
+    assert r2(alone) > 0.5
+    assert r2(whole) == pytest.approx(r2(alone), abs=0.03)
+    assert [epoch["epoch"] for epoch in whole.history_] == list(range(1, 9))
+    kill = Killer(monkeypatch, n_epochs=3)
+    killed = fit(regressor(**settings), folder, "sales", parallel="rows", on_epoch=kill)
+    assert len(kill.processes) == 4
+    assert len(kill.epochs) <= 8 + 1
+    assert_same_model(killed, whole)  # as if nothing had happened
+
+
+def test_blocks_of_a_dataset_weights_classes_and_rows_that_are_held_back():
+    table = sales().assign(weight=np.arange(N) % 3)
+    table["big"] = np.where(table["sales"] > table["sales"].median(), "yes", "no")
+    table = table.drop(columns=["sales", "price"])
+    dataset = ray.data.from_pandas([table.iloc[:1000], table.iloc[1000:]])
+    model = EmbeddingClassifier(
+        max_epochs=3, random_state=0, class_weight="balanced", early_stopping=True
+    )
+    fit(model, dataset, "big", sample_weight="weight")
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert all(epoch["validation_loss"] > 0 for epoch in model.history_)
+    accuracy = (model.predict(table.drop(columns=["big", "weight"])) == table["big"]).mean()
+    assert accuracy > 0.6
+    store = model.embeddings_["store"]
+    of_3 = (table["store"] == "3") & (table["weight"] > 0)
+    assert store.counts[store.categories.index("3")] == of_3.sum()
+
+
+def test_csv_files_bins_and_rows_to_judge_by_are_read_as_here(tmp_path):
+    for i in range(2):
+        sales().iloc[i * 1500 : (i + 1) * 1500].to_csv(tmp_path / f"{i}.csv", index=False)
+    settings = {"n_networks": 1, "discretize": {"price": 5}}
+    source, judges = tmp_path / "*.csv", tmp_path / "1.csv"
+    model = fit(
+        regressor(**settings),
+        source,
+        "sales",
+        X_val=judges,
+        parallel="networks",
+        num_workers=1,
+    )
+    here = regressor(**settings).fit(source, "sales", X_val=judges, y_val="sales")
+    X = pd.read_csv(judges).drop(columns="sales")
+    np.testing.assert_array_equal(model.predict(X), here.predict(X))
+    assert model.best_epoch_ == here.best_epoch_
+
+
+def test_what_cannot_work_is_said_in_a_sentence(folder, tmp_path):
+    with pytest.raises(CatspaceError, match=r"num_workers=50 needs as many CPUs.* has 2"):
+        fit(regressor(n_networks=50), folder, "sales", num_workers=50)
+    with pytest.raises(ParameterError, match="3 workers and n_networks=2"):
+        fit(regressor(), folder, "sales", num_workers=3, parallel="networks")
+    with pytest.raises(ParameterError, match="parallel"):
+        fit(regressor(), folder, "sales", parallel="columns")
+    with pytest.raises(InputError, match=r"'sale' is not a column.*Did you mean 'sales'"):
+        fit(regressor(), folder, "sale")
+    with pytest.raises(InputTypeError, match=r"ray.data.Dataset, or the path.*got DataFrame"):
+        fit(regressor(), sales(), "sales")
+    with pytest.raises(InputError, match="name of a column"):
+        fit(regressor(), folder, sales()["sales"])
+
+
+def test_a_target_that_is_missing_on_some_node_is_told_here():
+    table = sales(100).assign(sales=[np.nan, *range(1, 100)])
+    with pytest.raises(InputError, match=r"y contains NaN.*\(1 in all\)"):
+        fit(regressor(), ray.data.from_pandas(table), "sales")
+
+
+def test_files_that_do_not_fit_together_are_named(tmp_path):
+    sales(100).to_parquet(tmp_path / "0.parquet")
+    sales(100).assign(price="high").to_parquet(tmp_path / "1.parquet")
+    with pytest.raises(InputError, match=r"'price' holds integers in .*0\.parquet"):
+        fit(regressor(), tmp_path, "sales")
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    path = tmp_path / "sales.parquet"
+    sales(400).to_parquet(path, row_group_size=100)
+    data = bytearray(path.read_bytes())
+    data[4:2000] = bytes(1996)
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"sales\.parquet"):
+        fit(regressor(), tmp_path, "sales")
+
+
+def test_a_file_that_is_written_to_during_the_fit_is_noticed(tmp_path, monkeypatch):
+    path = tmp_path / "sales.parquet"
+    sales(400).to_parquet(path)
+    learn = tables_module.ClusterTable.learn
+
+    def learn_and_write(self, make):
+        found = learn(self, make)
+        sales(500).to_parquet(path)
+        return found
+
+    monkeypatch.setattr(tables_module.ClusterTable, "learn", learn_and_write)
+    with pytest.raises(InputError, match=r"changed during the fit: .*sales\.parquet' was written"):
+        fit(regressor(), path, "sales")
