@@ -53,7 +53,7 @@ bench: $(BENCH)/.installed $(VENV)/.installed browser
 	$(BENCH)/bin/python benchmarks/transform.py
 	$(BIN)/python benchmarks/nearest.py
 	$(BIN)/python benchmarks/commands.py
-	$(BENCH)/bin/python benchmarks/scale.py
+	$(BIN)/python benchmarks/scale.py
 
 $(BENCH)/.installed: pyproject.toml constraints.txt benchmarks/requirements.txt benchmarks/requirements-data.txt
 	$(PYTHON) -m venv $(BENCH)

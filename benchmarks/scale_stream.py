@@ -1,14 +1,10 @@
-"""Tables larger than memory: peak memory by rows, speed beside memory, and vocabularies.
-
-``--scale 0.1`` runs everything on a tenth of the rows.
-"""
+"""Tables larger than memory: peak memory by rows, speed beside memory, and vocabularies."""
 
 import argparse
 import json
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -82,7 +78,7 @@ def print_memory(folder: Path, small: int, large: int) -> None:
         write_sales(folder / f"{n}.parquet", n)
         found = fit_apart(folder / f"{n}.parquet", "streamed")
         rows.append((f"{n:,}", found["peak"], found["seconds"], found["loss"]))
-    print("\nPeak memory of fitting a Parquet table of seven columns by its path, one epoch\n")
+    print("\n### Peak memory of fitting a Parquet table of seven columns by its path, one epoch\n")
     print_table(
         ["rows", "peak GB", "seconds", "loss"],
         [[n, f"{peak:.2f}", f"{s:.0f}", f"{loss:.4f}"] for n, peak, s, loss in rows],
@@ -98,7 +94,7 @@ def print_speed(folder: Path, n_rows: int) -> None:
     for _ in range(REPEATS):  # in turns, so that a busy machine is busy for both
         for how, results in found.items():
             results.append(fit_apart(path, how))
-    print(f"\nRows per second of one network, one epoch, {n_rows:,} rows, {REPEATS} times\n")
+    print(f"\n### Rows per second of one network, one epoch, {n_rows:,} rows, {REPEATS} times\n")
     speeds = {
         how: {what: n_rows / np.array([r[what] for r in rs]) for what in ("epoch", "seconds")}
         for how, rs in found.items()
@@ -133,28 +129,16 @@ def print_vocabulary(n_values: int, n_distinct: int) -> None:
         _, by_us = timed(lambda: ValueCounts().learn(column))
         rows.append((by_polars, by_us, by_us / by_polars))
     by_polars, by_us, ratio = np.median(rows, axis=0)
-    print(f"\nVocabulary and codes of {n_values:,} texts, {n_distinct:,} distinct, median\n")
+    print(f"\n### Vocabulary and codes of {n_values:,} texts, {n_distinct:,} distinct, median\n")
     print_table(
         ["polars' cast to Categorical", "catspace", "ratio (at most 1.50)"],
         [[f"{by_polars:.2f} s", f"{by_us:.2f} s", f"{ratio:.2f}"]],
     )
 
 
-def main() -> None:
+if __name__ == "__main__":  # one fit, for `fit_apart`
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--fit")
-    parser.add_argument("--how", choices=["streamed", "in memory"])
+    parser.add_argument("--fit", required=True)
+    parser.add_argument("--how", choices=["streamed", "in memory"], required=True)
     arguments = parser.parse_args()
-    if arguments.fit:
-        fit(arguments.fit, arguments.how)
-        return
-    small, large = (round(arguments.scale * n) for n in (5_000_000, 20_000_000))
-    print_vocabulary(2 * small, small // 5)
-    with tempfile.TemporaryDirectory() as folder:
-        print_memory(Path(folder), small, large)
-        print_speed(Path(folder), small)
-
-
-if __name__ == "__main__":
-    main()
+    fit(arguments.fit, arguments.how)

@@ -71,13 +71,49 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(help="Also write a page that shows what the model learned.")
     ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Fit on the Ray cluster at this address; local starts Ray on this machine.",
+        ),
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes that train, with --ray.")] = 2,
     as_json: AsJson = False,
 ) -> None:
     """Learn from a table: vectors for its categories, and a model that predicts."""
     _check_folders(out, report)
-    from catspace.jobs.fit import fit_files, score_grid
+    from catspace.jobs.fit import fit_files, fit_on_cluster, score_grid
 
     console = Console(stderr=as_json)
+    if ray is not None:
+        if report is not None:
+            raise CatspaceError(
+                "--report needs the rows here, and --ray leaves them where they are.",
+                hint="catspace report MODEL --data FILE, with some of the rows.",
+            )
+        start = time.perf_counter()
+        model = fit_on_cluster(
+            source,
+            target,
+            address=ray,
+            num_workers=workers,
+            categorical=_names(categorical),
+            drop=_names(drop),
+            task=task,
+            log=log,
+            n_networks=networks,
+            seed=seed,
+            console=console,
+        )
+        model.save(out)
+        seconds = time.perf_counter() - start
+        console.print(
+            f"Trained by {workers} workers in {seconds:.1f} s. The model is in [bold]{out}[/bold]."
+        )
+        if as_json:
+            print(json.dumps({"model": str(out)}))
+        return
     fitting = fit_files(
         source,
         target,

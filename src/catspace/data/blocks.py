@@ -65,6 +65,12 @@ def check_block(found: pa.Schema, expected: pa.Schema) -> None:
 class FileBlocks:
     """The table that a path, a pattern or a folder stands for.
 
+    Parameters
+    ----------
+    source : str or Path
+    drop : sequence of str
+        Columns to leave out.
+
     Attributes
     ----------
     files : list of DataFile
@@ -74,14 +80,15 @@ class FileBlocks:
         The columns with their types, and without rows.
     """
 
-    def __init__(self, source: str | Path) -> None:
+    def __init__(self, source: str | Path, *, drop: Sequence[str] = ()) -> None:
         self._source = source
         self._stamps = _stamp_files(find_files(source))
         try:
-            self.files, self.schema = _unify([open_file(path) for path in self._stamps])
+            self.files, schema = _unify([open_file(path) for path in self._stamps])
         except InputError:
             self.check_unchanged()  # that it changed says more than that it cannot be read
             raise
+        self.schema = pa.schema([field for field in schema if field.name not in drop])
         self.columns = read_table(self.schema.empty_table())
 
     def blocks(self, rows: int) -> Iterator[Table]:

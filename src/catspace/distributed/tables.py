@@ -153,7 +153,7 @@ class Share:
 
 def open_dataset(source: Any) -> "ray.data.Dataset | FileBlocks":
     """Return what Ray Data reads, or the files that a path stands for."""
-    if isinstance(source, ray.data.Dataset):
+    if isinstance(source, (ray.data.Dataset, FileBlocks)):
         return source
     if isinstance(source, str) and "://" in source:  # a cloud, which Ray knows how to read
         return ray.data.read_parquet(source) if is_parquet(source) else ray.data.read_csv(source)

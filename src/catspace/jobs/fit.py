@@ -19,6 +19,7 @@ from sklearn.metrics import (
     r2_score,
 )
 
+from catspace.data.blocks import FileBlocks
 from catspace.data.encoding import TableEncoder
 from catspace.data.files import find_files, read_file, standard_input
 from catspace.data.table import Table, describe, read_table, read_vector
@@ -31,6 +32,7 @@ TASKS = ("regression", "classification")
 _MOST_CLASSES = 20  # of an integer target, where the user does not say what it is
 _MOST_HGB_CATEGORIES = 255
 _FEW_INTEGERS = 2_000
+_FIRST_ROWS = 100_000  # to see what the columns are, where the table is too large to read
 
 
 @dataclass(frozen=True)
@@ -99,17 +101,14 @@ def fit_files(
     order = random.permutation(table.n_rows)
     n_validation = round(validation * table.n_rows)
     held_back, used = np.sort(order[:n_validation]), np.sort(order[n_validation:])
-    settings: dict[str, Any] = {
-        "categorical_features": list(categorical) or "from_dtype",
-        "n_networks": n_networks,
-        "random_state": seed,
-        "verbose": int(verbose),
-    }
-    model: EmbeddingRegressor | EmbeddingClassifier
-    if task == "regression":
-        model = EmbeddingRegressor(target_transform="log" if log else None, **settings)
-    else:
-        model = EmbeddingClassifier(**settings)
+    model = _make_model(
+        task,
+        log=log,
+        categorical_features=list(categorical) or "from_dtype",
+        n_networks=n_networks,
+        random_state=seed,
+        verbose=int(verbose),
+    )
     start = time.perf_counter()
     training = whole.take(used)
     model.fit(training, target)
@@ -118,6 +117,60 @@ def fit_files(
     if n_validation:
         scores = _compare(model, table, y, used, held_back, log=log, seed=seed)
     return Fitting(model, scores, training, n_validation, seconds)
+
+
+def fit_on_cluster(
+    source: str,
+    target: str,
+    *,
+    address: str,
+    num_workers: int,
+    categorical: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    task: str | None = None,
+    log: bool = False,
+    n_networks: int = 1,
+    seed: int = 0,
+    console: Console,
+) -> EmbeddingRegressor | EmbeddingClassifier:
+    """Fit a model to files on a Ray cluster; they are never read here as a whole."""
+    from catspace import distributed
+    from catspace.distributed.cluster import connect
+
+    every = FileBlocks(source).columns.names
+    _check_columns(every, [target], "--target")
+    _check_columns(every, drop, "--drop")
+    _check_columns(every, categorical, "--categorical")
+    files = FileBlocks(source, drop=drop)
+    first = next(files.blocks(_FIRST_ROWS), None)
+    if first is None:
+        raise InputError(f"{source!r} has no rows.")
+    table, column = first.pop(target)
+    task = _choose_task(task, read_vector(column, "target"), target)
+    console.print(
+        _describe(table, categorical), f"the first {table.n_rows:,} rows, to predict {target}"
+    )
+    _hint_at_categories(table, categorical, console)
+    model = _make_model(
+        task,
+        log=log,
+        categorical_features=list(categorical) or "from_dtype",
+        n_networks=n_networks,
+        random_state=seed,
+        verbose=1,
+    )
+    connect(address)
+    # Networks apart from each other need not wait for each other.
+    parallel = "networks" if n_networks >= num_workers > 1 else "rows"
+    return distributed.fit(model, files, target, num_workers=num_workers, parallel=parallel)
+
+
+def _make_model(
+    task: str, *, log: bool, **settings: Any
+) -> EmbeddingRegressor | EmbeddingClassifier:
+    if task == "regression":
+        return EmbeddingRegressor(target_transform="log" if log else None, **settings)
+    return EmbeddingClassifier(**settings)
 
 
 def _with_known_target(table: Table, target: str, console: Console) -> Table:

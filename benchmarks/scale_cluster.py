@@ -1,0 +1,118 @@
+"""Two Ray workers against one process with one thread, and what a killed worker costs."""
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import print_table
+from scale_stream import FEATURES, write_sales
+
+from catspace import EmbeddingRegressor
+
+REPEATS, EPOCHS = 2, 3
+
+
+def _model(**parameters: Any) -> EmbeddingRegressor:
+    settings = {
+        "categorical_features": list(FEATURES),
+        "target_transform": "log",
+        "max_epochs": EPOCHS,
+        "random_state": 0,
+        "n_jobs": 1,
+    }
+    return EmbeddingRegressor(**{**settings, **parameters})
+
+
+def _start() -> None:
+    import ray
+
+    if not ray.is_initialized():
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+
+
+def _table(folder: Path, n_rows: int) -> Path:
+    path = folder / f"{n_rows}.parquet"
+    if not path.exists():
+        write_sales(path, n_rows)
+    return path
+
+
+def _seconds_of_an_epoch(model: EmbeddingRegressor) -> float:
+    """Return the time between the ends of the first and the last epoch, for one epoch."""
+    ends = [epoch["seconds"] for epoch in model.history_ if epoch["network"] == 0]
+    return (ends[-1] - ends[0]) / (len(ends) - 1)
+
+
+def print_speed(folder: Path, n_rows: int) -> None:
+    _start()
+    from catspace import distributed
+
+    path = _table(folder, n_rows)
+    rows, ratios = [], {}
+    for parallel, n_networks, wanted in (("rows", 1, 1.5), ("networks", 2, 1.8)):
+        seconds = np.empty((REPEATS, 2))
+        for i in range(REPEATS):  # in turns, so that a busy machine is busy for both
+            alone = _model(n_networks=n_networks).fit(path, "sales")
+            together = _model(n_networks=n_networks)
+            distributed.fit(together, path, "sales", num_workers=2, parallel=parallel)
+            seconds[i] = _seconds_of_an_epoch(alone), _seconds_of_an_epoch(together)
+        speed = n_networks * n_rows / np.median(seconds, axis=0)
+        ratio = seconds[:, 0] / seconds[:, 1]
+        ratios[parallel] = ratio
+        rows.append(
+            [
+                f'parallel="{parallel}", {n_networks} networks',
+                *(f"{s:,.0f}" for s in speed),
+                f"{np.median(ratio):.2f} x ({ratio.min():.2f} to {ratio.max():.2f})",
+                f"{wanted} x",
+                f"{alone.history_[-1]['loss']:.4f}, {together.history_[-1]['loss']:.4f}",
+            ]
+        )
+    print(f"\n### Rows per second of training, {n_rows:,} rows, {REPEATS} times\n")
+    print_table(
+        ["", "one process", "two Ray workers", "ratio", "at least", "losses"],
+        rows,
+    )
+
+
+def print_kill(folder: Path, n_rows: int) -> None:
+    _start()
+    from catspace import distributed
+    from catspace.distributed import fitting
+    from catspace.model.progress import TrainingProgress
+
+    path, processes, started = _table(folder, n_rows), list[int](), time.perf_counter()
+    print(f"\n### A worker is killed, {n_rows:,} rows, 4 epochs\n")
+
+    def say(what: str) -> None:
+        print(f"{time.perf_counter() - started:6.1f} s  {what}", flush=True)
+
+    class Progress(TrainingProgress):
+        def tell(self, sentence: str) -> None:
+            if found := re.search(r"process (\d+)", sentence):
+                processes.append(int(found[1]))
+            say(sentence)
+
+    seen = list[int]()
+
+    def on_epoch(epoch: Any) -> None:
+        seen.append(epoch["epoch"])
+        say(f"epoch {epoch['epoch']} of 4: loss {epoch['loss']:.6f}")
+        if len(seen) == 2:
+            say(f"kill -9 {processes[-1]}")
+            os.kill(processes[-1], signal.SIGKILL)
+
+    undisturbed = _model(max_epochs=4)
+    distributed.fit(undisturbed, path, "sales", num_workers=2)
+    fitting.TrainingProgress, before = Progress, fitting.TrainingProgress  # type: ignore[misc]
+    started = time.perf_counter()
+    killed = _model(max_epochs=4)
+    distributed.fit(killed, path, "sales", num_workers=2, on_epoch=on_epoch)
+    fitting.TrainingProgress = before  # type: ignore[misc]
+    last, alone = killed.history_[-1]["loss"], undisturbed.history_[-1]["loss"]
+    print(f"\nEpochs that were run: {len(seen)}, of which {len(seen) - 4} again.")
+    print(f"Loss at the end: {last:.6f}, and {alone:.6f} when nobody is killed.")

@@ -1,0 +1,83 @@
+"""The cost model of docs/scaling.md, beside what is measured."""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from common import print_table
+from scale_stream import fit_apart, write_sales
+
+from catspace.model.memory import estimate_memory
+from catspace.model.network import Architecture
+from catspace.model.optimizer import sparse_tables
+from catspace.model.rows import Rows
+from catspace.model.training import Recipe, train_networks
+
+DIM, CPU = 16, torch.device("cpu")
+
+
+def _peak() -> int:
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(re.search(r"VmHWM:\s+(\d+)", status)[1])
+
+
+def _train(n_categories: int) -> int:
+    """Train for two epochs, and return the bytes that this should have taken."""
+    architecture = Architecture((n_categories,), (DIM,), 1, 0, 1, (256, 128))
+    generator = torch.Generator().manual_seed(0)
+    codes = torch.randint(n_categories, (1, 4096), generator=generator).int()
+    rows = Rows(codes, torch.zeros(4096, 1), torch.zeros(4096, 1))
+    recipe = Recipe("squared_error", 2, 1024, 0.01, 0.0)
+    train_networks(architecture, rows, recipe, [0])
+    sparse = sparse_tables(architecture, optimizer="adamw", weight_decay=0.0, device=CPU)
+    return estimate_memory(
+        architecture,
+        sparse=sparse,
+        n_networks=1,
+        has_validation=False,
+        row_bytes=rows.n_bytes,
+        device=CPU,
+    ).total
+
+
+def measure_memory(n_categories: int) -> None:
+    _train(1000)  # what torch takes for itself
+    before = _peak()
+    print(json.dumps([_train(n_categories), _peak() - before]))
+
+
+def print_costs(folder: Path, most_rows: int) -> None:
+    print(f"\n### Memory of training by categories, dimension {DIM}\n")
+    rows = []
+    for n in (100_000, 1_000_000, 10_000_000, 30_000_000):
+        command = [sys.executable, __file__, str(n)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        predicted, measured = json.loads(done.stdout.splitlines()[-1])
+        gigabytes = [f"{b / 1e9:.3f}" for b in (predicted, measured)]
+        rows.append([f"{n:,}", *gigabytes, f"{measured / predicted:.2f}"])
+    print_table(["categories", "predicted GB", "measured GB", "ratio"], rows)
+
+    print("\n### Time of an epoch by rows, one network, one thread, streamed\n")
+    rows, each = [], None
+    for n in (most_rows // 100, most_rows // 10, most_rows):
+        path = folder / f"{n}.parquet"
+        if not path.exists():
+            write_sales(path, n)
+        seconds = np.median(
+            [fit_apart(path, "streamed")["epoch"] for _ in range(1 + 2 * (n < 1e6))]
+        )
+        each = each or seconds / n
+        rows.append([f"{n:,}", f"{each * n:.2f}", f"{seconds:.2f}", f"{seconds / each / n:.2f}"])
+    print_table(["rows", "predicted s", "measured s", "ratio"], rows)
+    print("\nPredicted by the seconds of a row in the smallest table.")
+
+
+if __name__ == "__main__":  # one training, for `print_costs`
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("categories", type=int)
+    measure_memory(parser.parse_args().categories)
