@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from scale_stream import fit_apart, write_sales
 from catspace.model.memory import estimate_memory
 from catspace.model.network import Architecture
 from catspace.model.optimizer import sparse_tables
+from catspace.model.recipe import defaults_for
 from catspace.model.rows import Rows
 from catspace.model.training import Recipe, train_networks
 
@@ -63,18 +65,30 @@ def print_costs(folder: Path, most_rows: int) -> None:
     print_table(["categories", "predicted GB", "measured GB", "ratio"], rows)
 
     print("\n### Time of an epoch by rows, one network, one thread, streamed\n")
-    rows, each = [], None
-    for n in (most_rows // 100, most_rows // 10, most_rows):
+    sizes, seconds = [most_rows // 100, most_rows // 10, most_rows], []
+    for n in sizes:
         path = folder / f"{n}.parquet"
         if not path.exists():
             write_sales(path, n)
-        seconds = np.median(
-            [fit_apart(path, "streamed")["epoch"] for _ in range(1 + 2 * (n < 1e6))]
-        )
-        each = each or seconds / n
-        rows.append([f"{n:,}", f"{each * n:.2f}", f"{seconds:.2f}", f"{seconds / each / n:.2f}"])
-    print_table(["rows", "predicted s", "measured s", "ratio"], rows)
-    print("\nPredicted by the seconds of a row in the smallest table.")
+        repeats = 3 if n < most_rows else 1
+        seconds.append(np.median([fit_apart(path, "streamed")["epoch"] for _ in range(repeats)]))
+    batches = [defaults_for(n).batch_size for n in sizes]
+    steps = [math.ceil(n / batch) for n, batch in zip(sizes, batches, strict=True)]
+    costs = np.column_stack([steps, sizes])
+    of_step, of_row = np.linalg.solve(costs[:2], seconds[:2])
+    print_table(
+        ["rows", "batch", "predicted s", "measured s", "ratio"],
+        [
+            [f"{n:,}", str(batch), f"{found:.2f}", f"{took:.2f}", f"{took / found:.2f}"]
+            for n, batch, found, took in zip(
+                sizes, batches, costs @ [of_step, of_row], seconds, strict=True
+            )
+        ],
+    )
+    print(
+        f"\n{of_step * 1e3:.2f} ms for a step and {of_row * 1e6:.2f} µs for a row, from the two "
+        f"smaller tables."
+    )
 
 
 if __name__ == "__main__":  # one training, for `print_costs`
