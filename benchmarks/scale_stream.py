@@ -100,13 +100,14 @@ def print_speed(folder: Path, n_rows: int) -> None:
         for how, rs in found.items()
     }
     print_table(
-        ["", "training, median", "slowest", "fastest", "whole fit, median", "peak GB"],
+        ["", "training, median", "slowest", "fastest", "whole fit, median", "peak GB", "loss"],
         [
             [
                 how,
                 *(f"{f(speed['epoch']):,.0f}" for f in (np.median, np.min, np.max)),
                 f"{np.median(speed['seconds']):,.0f}",
                 f"{max(r['peak'] for r in found[how]):.2f}",
+                f"{found[how][0]['loss']:.4f}",
             ]
             for how, speed in speeds.items()
         ],

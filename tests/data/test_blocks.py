@@ -10,7 +10,8 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from catspace.data.blocks import check_block, is_source, open_blocks
+from catspace.data.blocks import FileBlocks, check_block, is_source, open_blocks
+from catspace.data.files import open_file
 from catspace.exceptions import InputError
 
 DAY = datetime.date(2020, 1, 1)
@@ -224,3 +225,21 @@ def test_a_block_with_other_columns_than_the_rest_of_its_table_is_refused():
         check_block(pa.schema({"a": pa.int64()}), expected)
     with pytest.raises(InputError, match=r"'a' holds integers in one part .* text in another"):
         check_block(pa.schema({"a": pa.string(), "b": pa.string()}), expected)
+
+
+def test_columns_can_be_left_out(write):
+    files = FileBlocks(write({"a": [1], "b": ["x"]}, {"b": ["y"], "a": [2]}), drop=["a"])
+    assert files.schema.names == files.columns.names == ["b"]
+    assert [block.names for block in files.blocks(10)] == [["b"], ["b"]]
+
+
+def test_pieces_of_a_file_hold_each_row_group_once(tmp_path):
+    pq.write_table(pa.table({"a": range(95)}), tmp_path / "a.parquet", row_group_size=10)
+    file = open_file(tmp_path / "a.parquet")
+    pieces = file.pieces(30)
+    found = [[row for b in piece.blocks(7) for row in b["a"].to_pylist()] for piece in pieces]
+    assert [len(rows) for rows in found] == [30, 30, 30, 5]
+    assert [row for rows in found for row in rows] == list(range(95))
+    (tmp_path / "a.csv").write_text("a\n1\n2\n")
+    csv = open_file(tmp_path / "a.csv")
+    assert csv.pieces(1) == [csv]

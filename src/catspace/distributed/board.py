@@ -4,6 +4,7 @@ import os
 import platform
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -63,12 +64,12 @@ def open_board(listen: Callable[[Epoch], None], tell: Callable[[str], None]) -> 
         while not is_over.wait(_LOOK_SECONDS):
             look()
 
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield Board(actor)
-    finally:
-        is_over.set()
-        watcher.join()
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        watching = pool.submit(watch)
+        try:
+            yield Board(actor)
+        finally:
+            is_over.set()
+        watching.result()  # raises what a listener raised
         look()
         ray.kill(actor)

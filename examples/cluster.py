@@ -1,0 +1,46 @@
+"""Fit and score on Ray: on this machine, or on a cluster by its address.
+
+    python examples/cluster.py                      # Ray on this machine
+    python examples/cluster.py 10.0.0.5:6379        # the same on a cluster
+
+A cluster needs a folder that all its nodes see; `--shared` names it.
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import ray
+
+from catspace import EmbeddingRegressor, distributed, make_sales
+
+
+def write_table(folder: Path) -> None:
+    """Write a table of sales, as four files."""
+    for i in range(4):
+        sales = make_sales(n_rows=25_000, n_stores=200, random_state=i, backend="pyarrow")
+        pq.write_table(sales.X.append_column("sales", pa.array(sales.y)), folder / f"{i}.parquet")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("address", nargs="?", default="local")
+    parser.add_argument("--shared", type=Path)
+    arguments = parser.parse_args()
+    ray.init(address=arguments.address, log_to_driver=False)  # the only difference
+    with tempfile.TemporaryDirectory(dir=arguments.shared) as name:
+        folder = Path(name)
+        write_table(folder)
+        model = EmbeddingRegressor(target_transform="log", n_networks=2, verbose=1, random_state=0)
+        distributed.fit(
+            model, folder, "sales", num_workers=2, parallel="networks", storage_path=folder / "ray"
+        )
+        scored = distributed.predict(model, folder / "*.parquet")
+        print(scored.to_pandas()[["store", "sales", "prediction"]].head())
+        print(model.embeddings_["state"].nearest("SN", k=3))
+
+
+if __name__ == "__main__":
+    main()
