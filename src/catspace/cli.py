@@ -8,7 +8,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 try:
     import typer
@@ -86,6 +86,15 @@ def fit(
     from catspace.jobs.fit import fit_files, fit_on_cluster, score_grid
 
     console = Console(stderr=as_json)
+    options: dict[str, Any] = {
+        "categorical": _names(categorical),
+        "drop": _names(drop),
+        "task": task,
+        "log": log,
+        "n_networks": networks,
+        "seed": seed,
+        "console": console,
+    }
     if ray is not None:
         if report is not None:
             raise CatspaceError(
@@ -93,19 +102,7 @@ def fit(
                 hint="catspace report MODEL --data FILE, with some of the rows.",
             )
         start = time.perf_counter()
-        model = fit_on_cluster(
-            source,
-            target,
-            address=ray,
-            num_workers=workers,
-            categorical=_names(categorical),
-            drop=_names(drop),
-            task=task,
-            log=log,
-            n_networks=networks,
-            seed=seed,
-            console=console,
-        )
+        model = fit_on_cluster(source, target, address=ray, num_workers=workers, **options)
         model.save(out)
         seconds = time.perf_counter() - start
         console.print(
@@ -114,18 +111,7 @@ def fit(
         if as_json:
             print(json.dumps({"model": str(out)}))
         return
-    fitting = fit_files(
-        source,
-        target,
-        categorical=_names(categorical),
-        drop=_names(drop),
-        task=task,
-        log=log,
-        n_networks=networks,
-        validation=validation,
-        seed=seed,
-        console=console,
-    )
+    fitting = fit_files(source, target, validation=validation, **options)
     fitting.model.save(out)
     n_rows = fitting.table.n_rows
     if fitting.scores and not as_json:

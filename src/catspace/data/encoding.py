@@ -192,27 +192,9 @@ class TableEncoder:
     bins: Mapping[str, Bins] = field(default_factory=dict)
 
     @classmethod
-    def fit(
-        cls,
-        table: Table,
-        *,
-        categorical_features: Any = "from_dtype",
-        min_frequency: float = 1,
-        max_categories: Any = None,
-        hash_buckets: Any = None,
-        date_parts: Iterable[str] | None = None,
-        bins: Mapping[str, Bins] | None = None,
-    ) -> "TableEncoder":
-        """Decide what each column is, and learn its vocabulary or its scale."""
-        encoder, _ = cls.fit_encode(
-            table,
-            categorical_features=categorical_features,
-            min_frequency=min_frequency,
-            max_categories=max_categories,
-            hash_buckets=hash_buckets,
-            date_parts=date_parts,
-            bins=bins,
-        )
+    def fit(cls, table: Table, **options: Any) -> "TableEncoder":
+        """Learn from a table; the options are those of `fit_encode`."""
+        encoder, _ = cls.fit_encode(table, **options)
         return encoder
 
     @classmethod
@@ -227,7 +209,10 @@ class TableEncoder:
         date_parts: Iterable[str] | None = None,
         bins: Mapping[str, Bins] | None = None,
     ) -> tuple["TableEncoder", Encoded]:
-        """Learn from a table and encode it: `fit` and then `encode`, with half the work."""
+        """Decide what each column is, learn its vocabulary or its scale, and encode the table.
+
+        The same as `fit` and then `encode`, with half the work.
+        """
         threshold = count_threshold(min_frequency, table.n_rows)
         plan = Plan.of(
             table,
