@@ -1,6 +1,7 @@
 """The competition's columns, on files small enough to work out by hand."""
 
 import io
+import json
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,17 @@ from rich.console import Console
 
 from catspace.exceptions import InputError
 from catspace.paper import competition
-from catspace.paper.competition import CATEGORIES, NUMBERS, load_competition
+from catspace.paper.competition import (
+    CATEGORIES,
+    NUMBERS,
+    VIEWS,
+    CompetitionData,
+    compete,
+    forecast,
+    load_competition,
+    seen_by,
+)
+from catspace.paper.protocol import rmspe
 from catspace.paper.reproduce import reproduce
 
 STATES = competition._WEATHER_FILE_OF
@@ -56,6 +67,19 @@ def write_files(folder, days):
     for state in STATES:
         file = trend / f"Rossmann_DE_{state.split(',')[-1]}.csv"
         file.write_text(weeks.format(*((31, 41) if state == "HE" else (30, 40))))
+
+
+@pytest.fixture
+def small_network(monkeypatch):
+    small = {"target_transform": "log", "max_epochs": 1}
+    monkeypatch.setattr(competition, "COMPETITION_NETWORK", small)
+
+
+def compete_with(views, data, progress=lambda share: None):
+    """Forecast the last six weeks with one network of each view."""
+    return compete(
+        data, *data.window(weeks_ago=0), views=views, n_networks=1, seed=0, progress=progress
+    )
 
 
 @pytest.fixture
@@ -115,16 +139,63 @@ def test_windows_are_six_weeks_and_lie_before_each_other(tmp_path):
     assert data.date[before].max() < data.date[test].min()
 
 
-def test_the_experiment_writes_a_record_for_each_size(tmp_path, monkeypatch):
+def test_every_view_leaves_out_columns_that_there_are_and_no_others(files):
+    X = load_competition(files).X
+    weather, search = ("weather", *NUMBERS[3:8]), NUMBERS[8:]
+    assert list(VIEWS.values()) == [(), (*weather, *search)]
+    for view, left_out in VIEWS.items():
+        assert list(seen_by(view, X)) == [name for name in X if name not in left_out]
+
+
+def test_a_view_forecasts_the_same_whatever_the_columns_say_that_it_leaves_out(
+    tmp_path, small_network
+):
     write_files(tmp_path, days=60)
-    small = {"target_transform": "log", "max_epochs": 1}
-    monkeypatch.setattr(competition, "COMPETITION_NETWORK", small)
+    data = load_competition(tmp_path)
+    other = CompetitionData(data.X.assign(temperature=np.arange(len(data.y))), data.y, data.date)
+
+    def scores(view):
+        return [compete_with([view], each)["rmspe"] for each in (data, other)]
+
+    with_weather, without = VIEWS
+    assert len(set(scores(with_weather))) == 2
+    assert len(set(scores(without))) == 1
+
+
+def test_forecasts_are_averaged_in_logarithms_and_a_little_lower():
+    found = forecast([np.array([100.0, 50.0]), np.array([400.0, 50.0])])
+    np.testing.assert_allclose(found, competition.FORECAST_FACTOR * np.array([200.0, 50.0]))
+
+
+def test_several_views_are_averaged_and_their_progress_adds_up(
+    tmp_path, monkeypatch, small_network
+):
+    write_files(tmp_path, days=60)
+    data = load_competition(tmp_path)
+    averaged = []
+    monkeypatch.setattr(
+        competition, "forecast", lambda medians: averaged.append(medians) or forecast(medians)
+    )
+    shares = []
+    record = compete_with(list(VIEWS), data, progress=shares.append)
+    for view in VIEWS:
+        compete_with([view], data)
+    together, *alone = averaged
+    np.testing.assert_array_equal(together, [medians for (medians,) in alone])
+    _, test = data.window(weeks_ago=0)
+    assert record["rmspe"] == rmspe(data.y[test], forecast(together))
+    assert shares == [0.5, 1.0]
+
+
+def test_the_experiment_writes_a_record_of_each_view_and_of_their_average(tmp_path, small_network):
+    write_files(tmp_path, days=60)
     console = Console(file=io.StringIO(), width=120)
     records = reproduce("kaggle", data=tmp_path, out=tmp_path / "out", console=console)
-    assert [record["parameters"]["n_networks"] for record in records] == [1, 5]
+    found = [(r["parameters"]["views"], r["parameters"]["n_networks"]) for r in records]
+    assert found == [([view], 1) for view in VIEWS] + [(list(VIEWS), 5)]
     assert all(record["rmspe"] > record["mape"] > 0 for record in records)
-    assert (tmp_path / "out" / "kaggle.json").exists()
-    assert "one network: RMSPE " in console.file.getvalue()
+    assert json.loads((tmp_path / "out" / "kaggle.json").read_text(encoding="utf-8")) == records
+    assert "one network, all columns: RMSPE " in console.file.getvalue()
 
 
 def test_a_file_that_is_missing_is_named(files):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from catspace.paper.competition import ENTRIES
 from catspace.paper.protocol import PUBLISHED
 from catspace.paper.tables import markdown
 
@@ -39,5 +40,15 @@ def test_vectors_make_every_other_method_better(split, method):
 
 
 def test_the_page_shows_the_competition_of_the_record():
-    for record in record_of("kaggle.json"):
-        assert f"{record['rmspe']:.4f}" in page("reproduction.md")
+    for (name, entry), record in zip(ENTRIES.items(), record_of("kaggle.json"), strict=True):
+        parameters = record["parameters"]
+        assert (tuple(parameters["views"]), parameters["n_networks"]) == entry
+        scores = f"{record['rmspe']:.4f} | {record['mape']:.4f} | {record['fit_seconds']:.0f}"
+        assert f"| {name} | {scores} |" in page("reproduction.md")
+
+
+def test_the_readme_shows_the_competition_of_the_record():
+    one, *_, average = record_of("kaggle.json")
+    text = " ".join((DOCS.parent / "README.md").read_text(encoding="utf-8").split())
+    said = f"ten networks come to an RMSPE of {average['rmspe']:.4f}, one to {one['rmspe']:.4f}."
+    assert said in text

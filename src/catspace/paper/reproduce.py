@@ -16,7 +16,7 @@ from catspace.data.datasets import SalesData, load_rossmann, make_sales
 from catspace.exceptions import InputError, shorten
 from catspace.paper.competition import (
     CATEGORIES,
-    COMPETITION_SIZES,
+    ENTRIES,
     NUMBERS,
     compete,
     load_competition,
@@ -232,7 +232,7 @@ def _study(
 
 
 def _compete(data: Path | None, seed: int, out: Path, console: Console) -> list[Record]:
-    """Forecast the competition's last six weeks with one network and with several."""
+    """Forecast the competition's last six weeks with one network of each view, and with several."""
     if data is None:
         raise InputError(
             "The competition's experiment needs its files.",
@@ -247,11 +247,16 @@ def _compete(data: Path | None, seed: int, out: Path, console: Console) -> list[
         f"{len(CATEGORIES)} categories and {len(NUMBERS)} numbers."
     )
     records = []
-    for n_networks in COMPETITION_SIZES:
-        name = "one network" if n_networks == 1 else f"average of {n_networks} networks"
+    for name, (views, n_networks) in ENTRIES.items():
         with _bar(console, name) as progress:
             record = compete(
-                competition, train, test, n_networks=n_networks, seed=seed, progress=progress
+                competition,
+                train,
+                test,
+                views=views,
+                n_networks=n_networks,
+                seed=seed,
+                progress=progress,
             )
         records.append(record)
         console.print(
