@@ -63,9 +63,47 @@ def test_every_question_about_the_metric_space_has_an_answer(ask):
     ]
     assert all(row["positive"] for row in kernel)
     assert [row["dim"] for row in answers["Distortion by dimension, store"]] == [2, 5]
+    parts = {row["components"]: row for row in answers["Parts of the learned distance, store"]}
+    assert parts["1 to 29"]["share_of_squares"] == pytest.approx(1)
+    assert parts["1"]["share_of_squares"] + parts["2 to 29"]["share_of_squares"] == pytest.approx(1)
+    slope = answers["Metric distance for each unit of learned distance, store"][0]
+    assert slope["least"] < slope["median"] < slope["most"]
+    meaning = answers["What goes along with the components, store"]
+    assert {"component 1", "component 4"} < set(meaning[0])
+    assert [row["way"] for row in answers["Ways into the plane and the map, state"]] == [
+        "pca",
+        "mds",
+        "tsne",
+    ]
     merged = answers["Stores left when those within a tolerance are merged"]
     assert merged[0]["stores"] == 30
     assert np.all(np.diff([row["stores"] for row in merged]) <= 0)
+
+
+def test_rows_of_contexts_that_no_store_is_missing_from_are_found():
+    X = space.pd.DataFrame(
+        {"store": [1, 2, 3, 1, 2, 3, 3], "day": [1, 1, 1, 2, 2, 4, 4], "state": list("aabaabb")}
+    )
+    found = space._in_contexts_of_all_stores(X)
+    assert found.tolist() == [True, True, True, False, False, False, False]
+
+
+def test_distances_in_shared_contexts_meet_the_papers_condition_and_others_may_not():
+    random = np.random.default_rng(0)
+    sales = np.exp(random.normal(size=(40, 12)))
+    day, store = (index.ravel() for index in np.indices(sales.shape))
+    X = space.pd.DataFrame({"store": store, "day": day, "state": "a"})
+
+    def smallest(kept):
+        observed = space._observe(X[kept], sales.ravel()[kept], np.log)
+        found = space.analysis.schoenberg(observed, lambdas=[0.1]).iloc[0]
+        assert found["kernel"] == "exp(-λ d)"
+        return found["smallest"]
+
+    everywhere = np.ones(len(X), dtype=bool)
+    assert space._in_contexts_of_all_stores(X).all()
+    assert smallest(everywhere) > 0
+    assert smallest(random.random(len(X)) < 0.4) < 0  # pairs meet on days of their own
 
 
 def test_frames_become_markdown():
