@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from catspace.paper import figures, reproduce, space
-from catspace.paper.tables import frame_table
+from catspace.paper.tables import frame_records, frame_table
 
 SMALL = {"hidden_layer_sizes": (32,), "max_epochs": 3, "n_networks": 2}
 
@@ -59,7 +59,9 @@ def test_every_question_about_the_metric_space_has_an_answer(ask):
     axioms = {row["axiom"]: row for row in answers["Axioms of a metric, state, by the model"]}
     assert axioms["triangle"]["holds"]  # as it must for a mean of absolute differences
     kernel = [
-        row for row in answers["Schoenberg's condition, store"] if row["kernel"] == "exp(-λ d)"
+        row
+        for row in answers["Schoenberg's condition, store, by the model"]
+        if row["kernel"] == "exp(-λ d)"
     ]
     assert all(row["positive"] for row in kernel)
     assert [row["dim"] for row in answers["Distortion by dimension, store"]] == [2, 5]
@@ -78,6 +80,20 @@ def test_every_question_about_the_metric_space_has_an_answer(ask):
     merged = answers["Stores left when those within a tolerance are merged"]
     assert merged[0]["stores"] == 30
     assert np.all(np.diff([row["stores"] for row in merged]) <= 0)
+
+
+def test_eigenvalues_of_several_distances_stand_side_by_side():
+    row = {"kernel": "exp(-λ d)", "lambda": 0.1, "smallest": -0.37226, "negative": 10}
+    answers = {
+        "Mardia's tests, store": [],
+        "Schoenberg's condition, store, observed": [row],
+        "Schoenberg's condition, state, by the model": [{**row, "smallest": 0.5, "negative": 0}],
+    }
+    assert frame_table(space.summarise_schoenberg(answers)).splitlines() == [
+        "| kernel | lambda | store, observed | state, by the model |",
+        "|---|---|---|---|",
+        "| exp(-λ d) | 0.1 | -0.372 (10) | 0.5 |",
+    ]
 
 
 def test_rows_of_contexts_that_no_store_is_missing_from_are_found():
@@ -113,3 +129,13 @@ def test_frames_become_markdown():
         "|---|---|---|",
         "| a\\|b | 0.1235 | 7 |",
     ]
+
+
+def test_records_of_a_frame_keep_small_numbers_and_come_back_as_the_same_table():
+    frame = space.pd.DataFrame(
+        {"p": [6.074123e-13, np.nan], "n": [3, 4], "holds": [True, False], "name": ["a", "b"]}
+    )
+    records = json.loads(json.dumps(frame_records(frame), allow_nan=False))
+    assert records[0]["p"] == 6.074123e-13
+    assert records[1]["p"] is None
+    assert frame_table(space.pd.DataFrame(records)) == frame_table(frame)

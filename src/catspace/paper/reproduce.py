@@ -41,6 +41,7 @@ from catspace.paper.studies import STUDIES, run_study
 from catspace.paper.tables import (
     caption,
     comma_separated,
+    frame_records,
     frame_table,
     markdown,
     study_table,
@@ -166,7 +167,7 @@ def _map(problem: Problem, out: Path, console: Console) -> None:
 def _metric(problem: Problem, out: Path, console: Console) -> None:
     """Put the questions about the finite metric space, and write the answers."""
     from catspace.paper.figures import train_for_figures
-    from catspace.paper.space import question_the_metric
+    from catspace.paper.space import question_the_metric, summarise_schoenberg
 
     prepare_folder(out)
     with _bar(console, "training for the figures") as progress:
@@ -177,10 +178,12 @@ def _metric(problem: Problem, out: Path, console: Console) -> None:
     page = [subject.origin + "\n"]
     with _bar(console, "training for the dimensions") as progress:
         for title, frame in question_the_metric(subject, problem, progress=progress):
-            answers[title] = json.loads(frame.to_json(orient="records"))
+            answers[title] = frame_records(frame)
             page.append(f"**{title}**\n\n{frame_table(frame)}")
             console.print(page[-1], markup=False, highlight=False)
             write_text(out / "metric.json", json.dumps(answers, indent=1, ensure_ascii=False))
+    summary = frame_table(summarise_schoenberg(answers))
+    page.append(f"**Schoenberg's condition, smallest eigenvalues**\n\n{summary}")
     write_text(out / "metric.md", "\n".join(page))
     console.print(f"Written: {out / 'metric.md'}, and metric.json beside it.")
 

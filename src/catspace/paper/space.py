@@ -111,7 +111,7 @@ def question_the_metric(
     )
     for column, distances in by_model.items():
         yield f"Axioms of a metric, {column}, by the model", analysis.check_metric(distances)
-        yield f"Schoenberg's condition, {column}", analysis.schoenberg(distances)
+        yield f"Schoenberg's condition, {column}, by the model", analysis.schoenberg(distances)
         yield (
             f"Learned and metric distance, {column}",
             _first(
@@ -148,6 +148,24 @@ def question_the_metric(
         ),
     )
     yield "Distortion by dimension, store", _distortion_by_dimension(problem, progress)
+
+
+def summarise_schoenberg(answers: Mapping[str, list[dict[str, Any]]]) -> pd.DataFrame:
+    """Return the smallest eigenvalue for each kernel and λ, a column for each distance.
+
+    How many eigenvalues are negative stands behind it in brackets.
+    """
+    condition = "Schoenberg's condition, "
+    found: dict[tuple[str, float], dict[str, Any]] = {}
+    for title, rows in answers.items():
+        if not title.startswith(condition):
+            continue
+        for row in rows:
+            kernel, factor = row["kernel"], row["lambda"]
+            line = found.setdefault((kernel, factor), {"kernel": kernel, "lambda": factor})
+            count = f" ({row['negative']})" if row["negative"] else ""
+            line[title.removeprefix(condition)] = f"{row['smallest']:.3g}{count}"
+    return pd.DataFrame(list(found.values()))
 
 
 def _parts_of_the_distance(model: Any, by_model: analysis.DistanceMatrix) -> Iterator[Answer]:
