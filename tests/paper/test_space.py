@@ -26,8 +26,9 @@ def ask(monkeypatch, tmp_path):
     monkeypatch.setattr(figures, "PAPER_NETWORK", network)
 
     def run(experiment):
-        console = Console(file=io.StringIO(), width=200)
+        console = Console(file=io.StringIO(), width=60)
         reproduce.reproduce(experiment, data=None, rows=2_000, out=tmp_path, console=console)
+        (tmp_path / "printed.txt").write_text(console.file.getvalue())
         return json.loads((tmp_path / f"{experiment}.json").read_text())
 
     return run
@@ -40,7 +41,10 @@ def test_the_map_is_looked_for_by_every_network_of_every_training(ask, tmp_path)
         assert 0 <= record["score"] <= 1
         assert 0 < record["p_value"] <= 1
         assert record["spread"] > 0
-    assert "| catspace's defaults | 2 |" in (tmp_path / "map.md").read_text()
+    text = (tmp_path / "map.md").read_text()
+    assert "| catspace's defaults | 2 |" in text
+    assert "Data: GENERATED (make_sales); 2,000 rows to learn from; seed 0." in text
+    assert text in (tmp_path / "printed.txt").read_text()  # no row is broken to fit the console
 
 
 def test_the_map_is_summed_up_over_networks():

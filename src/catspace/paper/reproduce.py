@@ -150,7 +150,7 @@ def _draw(sales: SalesData, name: str, seed: int, out: Path, console: Console) -
 
 def _map(problem: Problem, out: Path, console: Console) -> None:
     """Look for the map of Germany under several trainings, and write how often it appears."""
-    from catspace.paper.space import look_for_the_map, summarise_map
+    from catspace.paper.space import look_for_the_map, map_table
 
     prepare_folder(out)
     records = []
@@ -158,9 +158,9 @@ def _map(problem: Problem, out: Path, console: Console) -> None:
         for record in look_for_the_map(problem, progress=progress):
             records.append(record)
             write_text(out / "map.json", json.dumps(records, indent=1))
-    text = frame_table(summarise_map(records))
+    text = map_table(records)
     write_text(out / "map.md", text)
-    console.print(text, markup=False, highlight=False)
+    _show_markdown(console, text)
     console.print(f"Written: {out / 'map.md'}, and map.json beside it.")
 
 
@@ -180,7 +180,7 @@ def _metric(problem: Problem, out: Path, console: Console) -> None:
         for title, frame in question_the_metric(subject, problem, progress=progress):
             answers[title] = frame_records(frame)
             page.append(f"**{title}**\n\n{frame_table(frame)}")
-            console.print(page[-1], markup=False, highlight=False)
+            _show_markdown(console, page[-1])
             write_text(out / "metric.json", json.dumps(answers, indent=1, ensure_ascii=False))
     summary = frame_table(summarise_schoenberg(answers))
     page.append(f"**Schoenberg's condition, smallest eigenvalues**\n\n{summary}")
@@ -229,7 +229,7 @@ def _study(
                 write_text(out / f"{experiment}.json", json.dumps(records, indent=1))
     text = study_table(records)
     write_text(out / f"{experiment}.md", text)
-    console.print(text, markup=False, highlight=False)
+    _show_markdown(console, text)
     console.print(f"Written: {out / f'{experiment}.md'}, and {experiment}.json beside it.")
     return records
 
@@ -265,6 +265,11 @@ def _compete(data: Path | None, seed: int, out: Path, console: Console) -> list[
         write_text(out / "kaggle.json", json.dumps(records, indent=1))
     console.print(f"Written: {out / 'kaggle.json'}")
     return records
+
+
+def _show_markdown(console: Console, text: str) -> None:
+    # A row that the console breaks is no row of a table any more.
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager

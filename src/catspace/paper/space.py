@@ -18,6 +18,7 @@ from catspace.data.datasets import STATE_CENTRES
 from catspace.paper.figures import Subject
 from catspace.paper.methods import PAPER_NETWORK, fit_network
 from catspace.paper.protocol import PAPER_DIMS, Problem
+from catspace.paper.tables import frame_table
 
 Progress = Callable[[float], None]
 Answer = tuple[str, pd.DataFrame]
@@ -83,6 +84,16 @@ def summarise_map(records: list[dict[str, Any]]) -> pd.DataFrame:
         significant=("p_value", lambda p: int((p < 0.05).sum())),
         spread=("spread", "mean"),
     ).reset_index()
+
+
+def map_table(records: list[dict[str, Any]]) -> str:
+    """Return the summary as a Markdown table, with a sentence on the data below it."""
+    first = records[0]
+    origin = "real Rossmann" if first["data"] == "rossmann" else "GENERATED (make_sales)"
+    return (
+        f"{frame_table(summarise_map(records))}\n"
+        f"Data: {origin}; {first['rows']:,} rows to learn from; seed {first['seed']}.\n"
+    )
 
 
 def question_the_metric(
