@@ -1,6 +1,7 @@
 """`catspace reproduce`: data in, live tables in the terminal, files out."""
 
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -143,9 +144,13 @@ def _draw(sales: SalesData, name: str, seed: int, out: Path, console: Console) -
     prepare_folder(out)
     with _bar(console, "training for the figures") as progress:
         subject = train_for_figures(sales, name, out, seed=seed, progress=progress)
+    start = time.perf_counter()
     with _bar(console, "drawing the figures") as progress:
         paths = draw_figures(subject, out, progress=progress)
-    console.print(f"Written: {len(paths)} figures in {out / 'figures'}, as PNG and SVG.")
+    seconds = time.perf_counter() - start
+    console.print(
+        f"Written: {len(paths)} figures in {out / 'figures'}, as PNG and SVG, in {seconds:.0f} s."
+    )
 
 
 def _map(problem: Problem, out: Path, console: Console) -> None:
