@@ -81,6 +81,7 @@ def test_every_question_about_the_metric_space_has_an_answer(ask):
         "mds",
         "tsne",
     ]
+    assert [row["way"] for row in answers["MDS, store"]] == ["2 dimensions", "10 dimensions"]
     merged = answers["Stores left when those within a tolerance are merged"]
     assert merged[0]["stores"] == 30
     assert np.all(np.diff([row["stores"] for row in merged]) <= 0)

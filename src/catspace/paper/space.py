@@ -130,11 +130,14 @@ def question_the_metric(
             ),
         )
         yield f"Distortion, {column}", analysis.distortion(model, column, distances)
-        for n_components in (2, 10):
-            yield f"MDS in {n_components} dimensions, {column}", _first(
-                analysis.mds(distances, n_components=n_components, source=model),
-                "stress", "learned_stress", "procrustes",
-            )  # fmt: skip
+        layouts = {
+            f"{n} dimensions": analysis.mds(distances, n_components=n, source=model)
+            for n in (2, 10)
+        }
+        yield (
+            f"MDS, {column}",
+            _firsts(layouts, "stress", "learned_stress", "procrustes"),
+        )
     yield from _parts_of_the_distance(model, by_model["store"])
     yield from _observed(subject, by_model["store"])
     for column in ("store", "state"):
