@@ -315,7 +315,9 @@ def _states_in_the_plane(model: Any) -> Iterator[Answer]:
     vectors = model.embeddings_["state"].vectors
     rows = []
     for perplexity in (3, len(vectors) - 1):
-        plane = TSNE(perplexity=perplexity, init="pca", random_state=0).fit_transform(vectors)
+        plane = TSNE(
+            perplexity=perplexity, init="pca", method="exact", random_state=0
+        ).fit_transform(vectors)
         apart = squareform(pdist(plane))
         nearest = np.where(np.eye(len(apart)) > 0, np.inf, apart).min(axis=1)
         rows.append(
