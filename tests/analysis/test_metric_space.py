@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist, squareform
+from threadpoolctl import threadpool_info
 
 from catspace.analysis import (
     check_metric,
@@ -69,6 +70,20 @@ def test_a_star_cannot_be_laid_out_without_distortion():
     assert not found.loc[("exp(-λ d²)", 0.1), "positive"]
     value = np.linalg.eigvalsh(np.exp(-0.1 * (d / d[np.triu_indices(5, 1)].mean()) ** 2))[0]
     assert found.loc[("exp(-λ d²)", 0.1), "smallest"] == pytest.approx(value)
+
+
+def test_eigenvalues_are_found_on_one_thread(monkeypatch):
+    threads = []
+
+    def watched(values):
+        threads.extend(
+            pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"
+        )
+        return np.linalg.eigh(values)[0]
+
+    monkeypatch.setattr(np.linalg, "eigvalsh", watched)
+    schoenberg(matrix(squareform(pdist(points(12)))), lambdas=[1])
+    assert set(threads) == {1}
 
 
 def test_mean_absolute_differences_always_pass_the_papers_kernel():

@@ -1,4 +1,5 @@
 import io
+import re
 
 import pytest
 from matplotlib.image import imread
@@ -30,6 +31,7 @@ def test_every_figure_is_there_as_png_and_svg(drawn):
         assert picture[..., :3].std() > 0.02  # not empty
         assert (out / "figures" / f"{name}.svg").stat().st_size > 5_000
     assert "6 figures" in text
+    assert re.search(r"as PNG and SVG, in \d+ s", text)
 
 
 def test_captions_say_data_seed_and_numbers(drawn):

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.spatial import procrustes
 from sklearn.manifold import MDS
+from threadpoolctl import threadpool_limits
 
 from catspace.analysis.distances import DistanceMatrix
 from catspace.analysis.projection import correlations
@@ -125,7 +126,9 @@ def schoenberg(
     rows: list[tuple[str, float, float, int, bool]] = []
     for kernel, power in (("exp(-λ d)", 1), ("exp(-λ d²)", 2)):
         for factor in lambdas:
-            values = np.linalg.eigvalsh(np.exp(-factor * (d / mean) ** power))
+            kernel_matrix = np.exp(-factor * (d / mean) ** power)
+            with _one_thread():
+                values = np.linalg.eigvalsh(kernel_matrix)
             # Eigenvalues are known to about this precision.
             floor = len(d) * np.finfo(float).eps * values[-1]
             n_negative = int((values < -floor).sum())
@@ -223,7 +226,8 @@ def mds(
     model = MDS(
         n_components, metric="precomputed", n_init=1, init="random", random_state=random_state
     )
-    layout = np.asarray(model.fit_transform(d, init=_classical_layout(d, n_components)))
+    with _one_thread():
+        layout = np.asarray(model.fit_transform(d, init=_classical_layout(d, n_components)))
     columns: dict[str, Any] = {
         "category": category_array(distances.categories),
         **{f"x{i}": layout[:, i] for i in range(n_components)},
@@ -278,6 +282,12 @@ def distortion(source: Any, column: str, distances: DistanceMatrix) -> Any:
             "average": [float(np.maximum(ratio, 1 / ratio).mean())],
         },
     )
+
+
+def _one_thread() -> threadpool_limits:
+    # Threads of a decomposition wait for each other: beside other work, two take twenty times as
+    # long as one for the eigenvalues of a thousand categories.
+    return threadpool_limits(1, user_api="blas")
 
 
 def _worst_triangle(d: np.ndarray, tolerance: float) -> tuple[int, float, tuple[int, int, int]]:

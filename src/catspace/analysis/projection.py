@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 from sklearn.manifold import MDS, TSNE, trustworthiness
+from threadpoolctl import threadpool_limits
 
 from catspace.analysis.source import (
     centred_components,
@@ -22,6 +23,8 @@ METHODS = ("pca", "tsne", "mds")
 # Trustworthiness needs all distances; beyond this many categories a sample is judged.
 _TRUST_SAMPLE = 3_000
 _MOST_FOR_MDS = 3_000
+# Up to here, threads of t-SNE wait for each other longer than they work.
+_MOST_FOR_ONE_THREAD = 2_000
 
 
 def project(source: Any, column: str, *, method: str = "pca", random_state: int = 0) -> Any:
@@ -181,7 +184,9 @@ def to_plane(vectors: np.ndarray, method: str, *, random_state: int = 0) -> np.n
             learning_rate="auto",
             random_state=random_state,
         )
-        return np.asarray(model.fit_transform(vectors.astype(np.float32)), dtype=float)
+        n_threads = 1 if n <= _MOST_FOR_ONE_THREAD else None
+        with threadpool_limits(n_threads, user_api="openmp"):
+            return np.asarray(model.fit_transform(vectors.astype(np.float32)), dtype=float)
     if method == "mds":
         if len(vectors) > _MOST_FOR_MDS:
             raise InputError(

@@ -1,6 +1,7 @@
 """`catspace reproduce`: data in, live tables in the terminal, files out."""
 
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,6 +42,7 @@ from catspace.paper.studies import STUDIES, run_study
 from catspace.paper.tables import (
     caption,
     comma_separated,
+    frame_records,
     frame_table,
     markdown,
     study_table,
@@ -142,14 +144,18 @@ def _draw(sales: SalesData, name: str, seed: int, out: Path, console: Console) -
     prepare_folder(out)
     with _bar(console, "training for the figures") as progress:
         subject = train_for_figures(sales, name, out, seed=seed, progress=progress)
+    start = time.perf_counter()
     with _bar(console, "drawing the figures") as progress:
         paths = draw_figures(subject, out, progress=progress)
-    console.print(f"Written: {len(paths)} figures in {out / 'figures'}, as PNG and SVG.")
+    seconds = time.perf_counter() - start
+    console.print(
+        f"Written: {len(paths)} figures in {out / 'figures'}, as PNG and SVG, in {seconds:.0f} s."
+    )
 
 
 def _map(problem: Problem, out: Path, console: Console) -> None:
     """Look for the map of Germany under several trainings, and write how often it appears."""
-    from catspace.paper.space import look_for_the_map, summarise_map
+    from catspace.paper.space import look_for_the_map, map_table
 
     prepare_folder(out)
     records = []
@@ -157,16 +163,16 @@ def _map(problem: Problem, out: Path, console: Console) -> None:
         for record in look_for_the_map(problem, progress=progress):
             records.append(record)
             write_text(out / "map.json", json.dumps(records, indent=1))
-    text = frame_table(summarise_map(records))
+    text = map_table(records)
     write_text(out / "map.md", text)
-    console.print(text, markup=False, highlight=False)
+    _show_markdown(console, text)
     console.print(f"Written: {out / 'map.md'}, and map.json beside it.")
 
 
 def _metric(problem: Problem, out: Path, console: Console) -> None:
     """Put the questions about the finite metric space, and write the answers."""
     from catspace.paper.figures import train_for_figures
-    from catspace.paper.space import question_the_metric
+    from catspace.paper.space import question_the_metric, summarise_schoenberg
 
     prepare_folder(out)
     with _bar(console, "training for the figures") as progress:
@@ -177,10 +183,12 @@ def _metric(problem: Problem, out: Path, console: Console) -> None:
     page = [subject.origin + "\n"]
     with _bar(console, "training for the dimensions") as progress:
         for title, frame in question_the_metric(subject, problem, progress=progress):
-            answers[title] = json.loads(frame.to_json(orient="records"))
+            answers[title] = frame_records(frame)
             page.append(f"**{title}**\n\n{frame_table(frame)}")
-            console.print(page[-1], markup=False, highlight=False)
+            _show_markdown(console, page[-1])
             write_text(out / "metric.json", json.dumps(answers, indent=1, ensure_ascii=False))
+    summary = frame_table(summarise_schoenberg(answers))
+    page.append(f"**Schoenberg's condition, smallest eigenvalues**\n\n{summary}")
     write_text(out / "metric.md", "\n".join(page))
     console.print(f"Written: {out / 'metric.md'}, and metric.json beside it.")
 
@@ -226,7 +234,7 @@ def _study(
                 write_text(out / f"{experiment}.json", json.dumps(records, indent=1))
     text = study_table(records)
     write_text(out / f"{experiment}.md", text)
-    console.print(text, markup=False, highlight=False)
+    _show_markdown(console, text)
     console.print(f"Written: {out / f'{experiment}.md'}, and {experiment}.json beside it.")
     return records
 
@@ -267,6 +275,11 @@ def _compete(data: Path | None, seed: int, out: Path, console: Console) -> list[
         write_text(out / "kaggle.json", json.dumps(records, indent=1))
     console.print(f"Written: {out / 'kaggle.json'}")
     return records
+
+
+def _show_markdown(console: Console, text: str) -> None:
+    # A row that the console breaks is no row of a table any more.
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager

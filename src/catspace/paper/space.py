@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.spatial.distance import pdist, squareform
+from sklearn.manifold import TSNE
 
 from catspace import analysis
 from catspace.data.datasets import STATE_CENTRES
 from catspace.paper.figures import Subject
 from catspace.paper.methods import PAPER_NETWORK, fit_network
 from catspace.paper.protocol import PAPER_DIMS, Problem
+from catspace.paper.tables import frame_table
 
 Progress = Callable[[float], None]
 Answer = tuple[str, pd.DataFrame]
@@ -55,8 +58,7 @@ def look_for_the_map(problem: Problem, *, progress: Progress) -> Iterator[dict[s
         for i, embeddings in enumerate(model.network_embeddings()):
             states = embeddings["state"]
             compared = analysis.compare_with_map(states, "state", STATE_CENTRES).iloc[0]
-            a, b = np.triu_indices(len(states), k=1)
-            apart = np.linalg.norm(states.vectors[a] - states.vectors[b], axis=1)
+            apart = pdist(states.vectors)
             yield {
                 "data": problem.name,
                 "training": training,
@@ -82,6 +84,16 @@ def summarise_map(records: list[dict[str, Any]]) -> pd.DataFrame:
         significant=("p_value", lambda p: int((p < 0.05).sum())),
         spread=("spread", "mean"),
     ).reset_index()
+
+
+def map_table(records: list[dict[str, Any]]) -> str:
+    """Return the summary as a Markdown table, with a sentence on the data below it."""
+    first = records[0]
+    origin = "real Rossmann" if first["data"] == "rossmann" else "GENERATED (make_sales)"
+    return (
+        f"{frame_table(summarise_map(records))}\n"
+        f"Data: {origin}; {first['rows']:,} rows to learn from; seed {first['seed']}.\n"
+    )
 
 
 def question_the_metric(
@@ -110,7 +122,7 @@ def question_the_metric(
     )
     for column, distances in by_model.items():
         yield f"Axioms of a metric, {column}, by the model", analysis.check_metric(distances)
-        yield f"Schoenberg's condition, {column}", analysis.schoenberg(distances)
+        yield f"Schoenberg's condition, {column}, by the model", analysis.schoenberg(distances)
         yield (
             f"Learned and metric distance, {column}",
             _first(
@@ -118,11 +130,15 @@ def question_the_metric(
             ),
         )
         yield f"Distortion, {column}", analysis.distortion(model, column, distances)
-        for n_components in (2, 10):
-            yield f"MDS in {n_components} dimensions, {column}", _first(
-                analysis.mds(distances, n_components=n_components, source=model),
-                "stress", "learned_stress", "procrustes",
-            )  # fmt: skip
+        layouts = {
+            f"{n} dimensions": analysis.mds(distances, n_components=n, source=model)
+            for n in (2, 10)
+        }
+        yield (
+            f"MDS, {column}",
+            _firsts(layouts, "stress", "learned_stress", "procrustes"),
+        )
+    yield from _parts_of_the_distance(model, by_model["store"])
     yield from _observed(subject, by_model["store"])
     for column in ("store", "state"):
         yield f"Normality along components, {column}", analysis.normality(model, column)
@@ -134,6 +150,8 @@ def question_the_metric(
         "Sales along directions, store",
         _only(along.drop_duplicates("direction"), "direction", "pearson", "spearman"),
     )
+    yield "What goes along with the components, store", _meaning_of_components(subject)
+    yield from _states_in_the_plane(model)
     yield (
         "Seconds for all of the above",
         pd.DataFrame(
@@ -146,18 +164,60 @@ def question_the_metric(
     yield "Distortion by dimension, store", _distortion_by_dimension(problem, progress)
 
 
+def summarise_schoenberg(answers: Mapping[str, list[dict[str, Any]]]) -> pd.DataFrame:
+    """Return the smallest eigenvalue for each kernel and λ, a column for each distance.
+
+    How many eigenvalues are negative stands behind it in brackets.
+    """
+    condition = "Schoenberg's condition, "
+    found: dict[tuple[str, float], dict[str, Any]] = {}
+    for title, rows in answers.items():
+        if not title.startswith(condition):
+            continue
+        for row in rows:
+            kernel, factor = row["kernel"], row["lambda"]
+            line = found.setdefault((kernel, factor), {"kernel": kernel, "lambda": factor})
+            count = f" ({row['negative']})" if row["negative"] else ""
+            line[title.removeprefix(condition)] = f"{row['smallest']:.3g}{count}"
+    return pd.DataFrame(list(found.values()))
+
+
+def _parts_of_the_distance(model: Any, by_model: analysis.DistanceMatrix) -> Iterator[Answer]:
+    """Ask which components of the vectors carry the metric distance, and what the others do."""
+    dim = model.embeddings_["store"].dim
+    frame: Any = analysis.components(model, "store", n_components=dim)
+    assert list(frame["category"]) == by_model.categories
+    positions = frame.drop(columns=["category", "count"]).to_numpy()  # (stores, components)
+    metric = squareform(by_model.values, checks=False)
+    learned = pdist(positions)
+    rows = []
+    for first, last in ((1, 1), (2, 2), (2, dim), (1, dim)):
+        part = pdist(positions[:, first - 1 : last])
+        rows.append(
+            {
+                "components": str(first) if first == last else f"{first} to {last}",
+                "share_of_squares": np.square(part).sum() / np.square(learned).sum(),
+                "pearson": np.corrcoef(part, metric)[0, 1],
+                "spread": part.std() / part.mean(),
+            }
+        )
+    yield "Parts of the learned distance, store", pd.DataFrame(rows)
+    # A network is Lipschitz in its vectors: what differs by d is at least d / slope apart.
+    slope = metric / learned
+    yield (
+        "Metric distance for each unit of learned distance, store",
+        pd.DataFrame({"least": [slope.min()], "median": [np.median(slope)], "most": [slope.max()]}),
+    )
+
+
 def _observed(subject: Subject, by_model: analysis.DistanceMatrix) -> Iterator[Answer]:
     """Compare the distance that the table shows with the model's, and with the vectors."""
-    # A store lies in one state: its state is no context of its own.
-    observed = analysis.observed_distance(
-        subject.X, subject.y, "store", ignore=["state"], transform=np.log
-    )
+    observed = _observe(subject.X, subject.y, np.log)
     assert observed.categories == by_model.categories
     a, b = np.triu_indices(len(observed), k=1)
     known = np.isfinite(observed.values[a, b])
     shown = pd.Series(observed.values[a, b][known])
     asked = pd.Series(by_model.values[a, b][known])
-    yield "Axioms of a metric, store, observed", analysis.check_metric(observed)
     yield (
         "Observed distance and the model's, store",
         pd.DataFrame(
@@ -172,16 +232,101 @@ def _observed(subject: Subject, by_model: analysis.DistanceMatrix) -> Iterator[A
             }
         ),
     )
-    yield (
-        "Observed and learned distance, store",
-        _first(analysis.compare_distances(subject.model, "store", observed), "pearson", "spearman"),
-    )
+    ways = {"observed": observed}
+    # The authors' code takes the sales themselves, not their logarithms.
+    ways["observed, without logarithms"] = _observe(subject.X, subject.y, None)
+    compared = {
+        name: analysis.compare_distances(subject.model, "store", found)
+        for name, found in ways.items()
+    }
+    yield "Observed and learned distance, store", _firsts(compared, "pearson", "spearman")
+    # Each pair has contexts of its own, unless only those count in which no store is missing.
+    shared = _in_contexts_of_all_stores(subject.X)
+    if shared.any():
+        found = _observe(subject.X[shared], subject.y[shared], np.log)
+        ways["observed where all stores are"] = found
+        yield (
+            "Contexts in which all stores are",
+            pd.DataFrame({"contexts": [int(found.contexts.max())], "rows": [int(shared.sum())]}),
+        )
+    for name, found in ways.items():
+        yield f"Axioms of a metric, store, {name}", analysis.check_metric(found)
+        if np.isfinite(found.values).all():
+            yield f"Schoenberg's condition, store, {name}", analysis.schoenberg(found)
     tolerances = (1e-9, 0.01, 0.02, 0.05)
     merged = [analysis.merge_redundant(by_model, tolerance=t)["merged_into"] for t in tolerances]
     yield (
         "Stores left when those within a tolerance are merged",
         pd.DataFrame({"tolerance": tolerances, "stores": [found.nunique() for found in merged]}),
     )
+
+
+def _observe(X: Any, y: np.ndarray, transform: Any) -> analysis.DistanceMatrix:
+    # A store lies in one state: its state is no context of its own.
+    return analysis.observed_distance(X, y, "store", ignore=["state"], transform=transform)
+
+
+def _in_contexts_of_all_stores(X: Any) -> np.ndarray:
+    """Return which rows lie in contexts that no store is missing from."""
+    others = [name for name in X if name not in ("store", "state")]
+    context = X.groupby(others, observed=True).ngroup()
+    counts = X["store"].groupby(context).nunique()
+    return np.asarray(context.map(counts) == X["store"].nunique())
+
+
+def _meaning_of_components(subject: Subject) -> pd.DataFrame:
+    """Correlate the first components of the stores with what the table tells of each store."""
+    X = subject.X.drop(columns="state").astype(int)
+    log_sales = pd.Series(np.log(subject.y), index=X.index)
+    weekday, month, plain = X["day_of_week"], X["month"], X["promo"] == 0
+
+    def mean(rows: Any) -> Any:
+        return log_sales[rows].groupby(X["store"][rows]).mean()
+
+    on_weekdays = mean(plain & (weekday <= 5))
+    spring = month.between(1, 4)
+    properties = {
+        "sales": mean(weekday > 0),
+        "sales on promotion": mean(X["promo"] == 1) - on_weekdays,
+        "sales on Mondays": mean(plain & (weekday == 1)) - on_weekdays,
+        "sales on Saturdays": mean(weekday == 6) - on_weekdays,
+        "sales in December": mean(month == 12) - mean(month < 12),
+        "sales in summer": mean(month.between(6, 8)) - mean(month.between(1, 3)),
+        "growth": mean(spring & (X["year"] == 2014)) - mean(spring & (X["year"] == 2013)),
+    }
+    frame: Any = analysis.components(subject.model, "store")
+    components = frame.set_index("category").drop(columns="count")
+    return pd.DataFrame(
+        [
+            {"property": name, **components.corrwith(values.reindex(components.index)).to_dict()}
+            for name, values in properties.items()
+        ]
+    )
+
+
+def _states_in_the_plane(model: Any) -> Iterator[Answer]:
+    """Ask which way into the plane shows the map, and which spreads the states evenly."""
+    compared = {
+        method: analysis.compare_with_map(model, "state", STATE_CENTRES, method=method)
+        for method in ("pca", "mds", "tsne")
+    }
+    yield "Ways into the plane and the map, state", _firsts(compared, "score", "p_value")
+    # With a perplexity of all the others, t-SNE takes every state for every state's neighbour.
+    vectors = model.embeddings_["state"].vectors
+    rows = []
+    for perplexity in (3, len(vectors) - 1):
+        plane = TSNE(
+            perplexity=perplexity, init="pca", method="exact", random_state=0
+        ).fit_transform(vectors)
+        apart = squareform(pdist(plane))
+        nearest = np.where(np.eye(len(apart)) > 0, np.inf, apart).min(axis=1)
+        rows.append(
+            {
+                "perplexity": perplexity,
+                "nearest_over_mean": float(nearest.mean() / pdist(plane).mean()),
+            }
+        )
+    yield "Distance to the nearest state by t-SNE", pd.DataFrame(rows)
 
 
 def _distortion_by_dimension(problem: Problem, progress: Progress) -> pd.DataFrame:
@@ -203,6 +348,14 @@ def _distortion_by_dimension(problem: Problem, progress: Progress) -> pd.DataFra
 def _first(frame: Any, *names: str) -> pd.DataFrame:
     """Return what a frame says of all its rows."""
     return _only(frame.head(1), *names)
+
+
+def _firsts(frames: Mapping[str, Any], *names: str) -> pd.DataFrame:
+    """Return what each frame says of all its rows, a row for each frame."""
+    rows = [_first(frame, *names) for frame in frames.values()]
+    found = pd.concat(rows, ignore_index=True)
+    found.insert(0, "way", list(frames))
+    return pd.DataFrame(found)
 
 
 def _only(frame: Any, *names: str) -> pd.DataFrame:

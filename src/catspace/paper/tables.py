@@ -141,6 +141,17 @@ def frame_table(frame: Any) -> str:
     return "\n".join(lines) + "\n"
 
 
+def frame_records(frame: Any) -> list[Record]:
+    """Return the rows of a pandas frame for JSON, numbers in full; what is missing is None.
+
+    pandas' own ``to_json`` keeps ten decimals, of which a p-value may need more.
+    """
+    return [
+        {name: None if value != value else value for name, value in row.items()}
+        for row in frame.to_dict(orient="records")
+    ]
+
+
 def comma_separated(records: Iterable[Record]) -> str:
     """Return the records as CSV."""
     text = io.StringIO()
