@@ -13,7 +13,7 @@ from scale_stream import FEATURES, write_sales
 
 from catspace import EmbeddingRegressor
 
-REPEATS, EPOCHS = 2, 3
+REPEATS, EPOCHS = 2, 2
 BATCH = 4096  # what batch_size="auto" means from twelve million rows on
 
 
