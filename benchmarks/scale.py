@@ -26,7 +26,7 @@ BENCHMARKS = {
     ),
     "speed": lambda folder, scale: scale_stream.print_speed(folder, round(SMALL * scale)),
     "costs": lambda folder, scale: scale_costs.print_costs(folder, round(SMALL * scale)),
-    "cluster": lambda folder, scale: scale_cluster.print_speed(folder, round(SMALL * scale)),
+    "cluster": lambda folder, scale: scale_cluster.print_speed(folder, round(SMALL * scale / 2)),
     "kill": lambda folder, scale: scale_cluster.print_kill(folder, round(SMALL * scale / 5)),
 }
 

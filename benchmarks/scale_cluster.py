@@ -13,8 +13,13 @@ from scale_stream import FEATURES, write_sales
 
 from catspace import EmbeddingRegressor
 
-REPEATS, EPOCHS = 2, 2
+REPEATS, EPOCHS = 3, 3
 BATCH = 4096  # what batch_size="auto" means from twelve million rows on
+CASES = [  # parallel, networks, batch, figure to reach
+    ("rows", 1, BATCH, 1.5),
+    ("rows", 1, 4 * BATCH, 1.5),  # a quarter of the exchanges
+    ("networks", 2, BATCH, 1.8),
+]
 
 
 def _model(**parameters: Any) -> EmbeddingRegressor:
@@ -56,30 +61,31 @@ def print_speed(folder: Path, n_rows: int) -> None:
     from catspace import distributed
 
     path = _table(folder, n_rows)
-    rows = []
-    for parallel, n_networks, wanted in (("rows", 1, 1.5), ("networks", 2, 1.8)):
-        seconds = np.empty((REPEATS, 2))
-        for i in range(REPEATS):  # in turns, so that a busy machine is busy for both
-            alone = _model(n_networks=n_networks).fit(path, "sales")
-            together = _model(n_networks=n_networks)
+    seconds, losses = np.empty((len(CASES), REPEATS, 2)), {}
+    for repeat in range(REPEATS):  # in turns, so that a busy machine is busy for all
+        for case, (parallel, n_networks, batch, _) in enumerate(CASES):
+            settings = {"n_networks": n_networks, "batch_size": batch}
+            alone = _model(**settings).fit(path, "sales")
+            together = _model(**settings)
             distributed.fit(together, path, "sales", num_workers=2, parallel=parallel)
-            seconds[i] = _seconds_of_an_epoch(alone), _seconds_of_an_epoch(together)
-        speed = n_networks * n_rows / np.median(seconds, axis=0)
-        ratio = seconds[:, 0] / seconds[:, 1]
+            fits = alone, together
+            seconds[case, repeat] = [_seconds_of_an_epoch(fit) for fit in fits]
+            losses[case] = ", ".join(f"{fit.history_[-1]['loss']:.4f}" for fit in fits)
+    rows = []
+    for case, (parallel, n_networks, batch, wanted) in enumerate(CASES):
+        speed = n_networks * n_rows / np.median(seconds[case], axis=0)
+        ratio = seconds[case, :, 0] / seconds[case, :, 1]
         rows.append(
             [
-                f'parallel="{parallel}", {n_networks} networks',
+                f'parallel="{parallel}", batch {batch:,}',
                 *(f"{s:,.0f}" for s in speed),
                 f"{np.median(ratio):.2f} x ({ratio.min():.2f} to {ratio.max():.2f})",
                 f"{wanted} x",
-                f"{alone.history_[-1]['loss']:.4f}, {together.history_[-1]['loss']:.4f}",
+                losses[case],
             ]
         )
-    print(f"\n### Rows per second of training, {n_rows:,} rows, batch {BATCH}, {REPEATS} times\n")
-    print_table(
-        ["", "one process", "two Ray workers", "ratio", "at least", "losses"],
-        rows,
-    )
+    print(f"\n### Rows per second of training, {n_rows:,} rows, {REPEATS} times\n")
+    print_table(["", "one process", "two Ray workers", "ratio", "at least", "losses"], rows)
 
 
 def print_kill(folder: Path, n_rows: int) -> None:

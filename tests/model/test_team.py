@@ -1,4 +1,4 @@
-"""Two real processes, which train one network together."""
+"""Real processes, which train one network together."""
 
 from dataclasses import replace
 
@@ -47,34 +47,41 @@ def train(team, rows, validation=None):
     return training
 
 
-def run_member(rank, folder, sparse_from):
+def run_member(rank, n_members, folder, sparse_from):
     optimizer.SPARSE_FROM = sparse_from
     torch.set_num_threads(1)
     torch.distributed.init_process_group(
-        "gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2
+        "gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=n_members
     )
     rows = make_rows()
-    own = part(rows, slice(rank, None, 2))
+    own = part(rows, slice(rank, None, n_members))
     training = train(Processes(), own, validation=own)
     torch.save(training.state(), f"{folder}/{rank}.pt")
     torch.distributed.destroy_process_group()
 
 
-@pytest.mark.parametrize("sparse_from", [1, 10**9], ids=["sparse", "dense"])
-def test_two_processes_with_half_of_the_rows_each_learn_what_one_learns_from_all(
-    tmp_path, monkeypatch, sparse_from
+# Powers of two swap gradients in pairs, other numbers of processes pass them around a ring.
+@pytest.mark.parametrize(
+    ("n_members", "sparse_from"),
+    [(2, 1), (2, 10**9), (3, 10**9), (4, 10**9)],
+    ids=["two, sparse", "two, dense", "three, dense", "four, dense"],
+)
+def test_processes_with_a_part_of_the_rows_each_learn_what_one_learns_from_all(
+    tmp_path, monkeypatch, n_members, sparse_from
 ):
-    torch.multiprocessing.spawn(run_member, (str(tmp_path), sparse_from), nprocs=2)
-    first, second = (torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1))
+    arguments = (n_members, str(tmp_path), sparse_from)
+    torch.multiprocessing.spawn(run_member, arguments, nprocs=n_members)
+    first, *others = (torch.load(tmp_path / f"{rank}.pt") for rank in range(n_members))
     monkeypatch.setattr(optimizer, "SPARSE_FROM", sparse_from)
-    # Halves of 51 and 50 rows: their means weigh the same, so do theirs here.
+    # Parts differ by a row in length: their means weigh the same, so do theirs here.
     rows = make_rows()
-    even = torch.arange(101) % 2 == 0
-    weight = torch.where(even, 101 / (2 * 51), 101 / (2 * 50))
+    members = torch.arange(len(rows)) % n_members
+    weight = len(rows) / (n_members * torch.bincount(members)[members])
     expected = train(Alone(), replace(rows, weight=weight), validation=rows)
     assert len(first["history"]) == 6
     for name, weight in expected.network.state_dict().items():
-        assert torch.equal(first["network"][name], second["network"][name]), name
+        for other in others:
+            assert torch.equal(first["network"][name], other["network"][name]), name
         torch.testing.assert_close(first["network"][name], weight, rtol=1e-3, atol=1e-5)
     for ours, alone in zip(first["history"], expected.history, strict=True):
         assert ours["validation_loss"] == pytest.approx(alone.validation_loss, rel=1e-4)
