@@ -9,6 +9,7 @@ from pathlib import Path
 
 import scale_cluster
 import scale_costs
+import scale_exchange
 import scale_step
 import scale_stream
 import torch
@@ -26,6 +27,7 @@ BENCHMARKS = {
     ),
     "speed": lambda folder, scale: scale_stream.print_speed(folder, round(SMALL * scale)),
     "costs": lambda folder, scale: scale_costs.print_costs(folder, round(SMALL * scale)),
+    "exchange": lambda folder, scale: scale_exchange.print_exchange(),
     "cluster": lambda folder, scale: scale_cluster.print_speed(folder, round(SMALL * scale / 2)),
     "kill": lambda folder, scale: scale_cluster.print_kill(folder, round(SMALL * scale / 5)),
 }

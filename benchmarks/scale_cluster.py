@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 from common import print_table
-from scale_stream import FEATURES, write_sales
-
-from catspace import EmbeddingRegressor
+from scale_stream import sales_model, sales_table, seconds_of_an_epoch
 
 REPEATS, EPOCHS = 3, 3
 BATCH = 4096  # what batch_size="auto" means from twelve million rows on
@@ -20,18 +18,6 @@ CASES = [  # parallel, networks, batch, figure to reach
     ("rows", 1, 4 * BATCH, 1.5),  # a quarter of the exchanges
     ("networks", 2, BATCH, 1.8),
 ]
-
-
-def _model(**parameters: Any) -> EmbeddingRegressor:
-    settings = {
-        "categorical_features": list(FEATURES),
-        "target_transform": "log",
-        "max_epochs": EPOCHS,
-        "batch_size": BATCH,
-        "random_state": 0,
-        "n_jobs": 1,
-    }
-    return EmbeddingRegressor(**{**settings, **parameters})
 
 
 def _start() -> None:
@@ -43,33 +29,20 @@ def _start() -> None:
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
 
 
-def _table(folder: Path, n_rows: int) -> Path:
-    path = folder / f"{n_rows}.parquet"
-    if not path.exists():
-        write_sales(path, n_rows)
-    return path
-
-
-def _seconds_of_an_epoch(model: EmbeddingRegressor) -> float:
-    """Return the time between the ends of the first and the last epoch, for one epoch."""
-    ends = [epoch["seconds"] for epoch in model.history_ if epoch["network"] == 0]
-    return (ends[-1] - ends[0]) / (len(ends) - 1)
-
-
 def print_speed(folder: Path, n_rows: int) -> None:
     _start()
     from catspace import distributed
 
-    path = _table(folder, n_rows)
+    path = sales_table(folder, n_rows)
     seconds, losses = np.empty((len(CASES), REPEATS, 2)), {}
     for repeat in range(REPEATS):  # in turns, so that a busy machine is busy for all
         for case, (parallel, n_networks, batch, _) in enumerate(CASES):
-            settings = {"n_networks": n_networks, "batch_size": batch}
-            alone = _model(**settings).fit(path, "sales")
-            together = _model(**settings)
+            settings = {"n_networks": n_networks, "batch_size": batch, "max_epochs": EPOCHS}
+            alone = sales_model(**settings).fit(path, "sales")
+            together = sales_model(**settings)
             distributed.fit(together, path, "sales", num_workers=2, parallel=parallel)
             fits = alone, together
-            seconds[case, repeat] = [_seconds_of_an_epoch(fit) for fit in fits]
+            seconds[case, repeat] = [seconds_of_an_epoch(fit) for fit in fits]
             losses[case] = ", ".join(f"{fit.history_[-1]['loss']:.4f}" for fit in fits)
     rows = []
     for case, (parallel, n_networks, batch, wanted) in enumerate(CASES):
@@ -94,7 +67,7 @@ def print_kill(folder: Path, n_rows: int) -> None:
     from catspace.distributed import fitting
     from catspace.model.progress import TrainingProgress
 
-    path, processes, started = _table(folder, n_rows), list[int](), time.perf_counter()
+    path, processes, started = sales_table(folder, n_rows), list[int](), time.perf_counter()
     print(f"\n### A worker is killed, {n_rows:,} rows, 4 epochs\n")
 
     def say(what: str) -> None:
@@ -115,11 +88,11 @@ def print_kill(folder: Path, n_rows: int) -> None:
             say(f"kill -9 {processes[-1]}")
             os.kill(processes[-1], signal.SIGKILL)
 
-    undisturbed = _model(max_epochs=4)
+    undisturbed = sales_model(max_epochs=4, batch_size=BATCH)
     distributed.fit(undisturbed, path, "sales", num_workers=2)
     fitting.TrainingProgress, before = Progress, fitting.TrainingProgress  # type: ignore[misc]
     started = time.perf_counter()
-    killed = _model(max_epochs=4)
+    killed = sales_model(max_epochs=4, batch_size=BATCH)
     distributed.fit(killed, path, "sales", num_workers=2, on_epoch=on_epoch)
     fitting.TrainingProgress = before  # type: ignore[misc]
     last, alone = killed.history_[-1]["loss"], undisturbed.history_[-1]["loss"]

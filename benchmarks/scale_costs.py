@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from common import print_table
-from scale_stream import fit_apart, write_sales
+from scale_stream import sales_model, sales_table, seconds_of_an_epoch
 
 from catspace.model.memory import estimate_memory
 from catspace.model.network import Architecture
@@ -65,30 +65,32 @@ def print_costs(folder: Path, most_rows: int) -> None:
     print_table(["categories", "predicted GB", "measured GB", "ratio"], rows)
 
     print("\n### Time of an epoch by rows, one network, one thread, streamed\n")
-    sizes, seconds = [most_rows // 100, most_rows // 10, most_rows], []
-    for n in sizes:
-        path = folder / f"{n}.parquet"
-        if not path.exists():
-            write_sales(path, n)
-        repeats = 3 if n < most_rows else 1
-        seconds.append(np.median([fit_apart(path, "streamed")["epoch"] for _ in range(repeats)]))
-    batches = [defaults_for(n).batch_size for n in sizes]
-    steps = [math.ceil(n / batch) for n, batch in zip(sizes, batches, strict=True)]
-    costs = np.column_stack([steps, sizes])
-    of_step, of_row = np.linalg.solve(costs[:2], seconds[:2])
-    print_table(
-        ["rows", "batch", "predicted s", "measured s", "ratio"],
-        [
-            [f"{n:,}", str(batch), f"{found:.2f}", f"{took:.2f}", f"{took / found:.2f}"]
-            for n, batch, found, took in zip(
-                sizes, batches, costs @ [of_step, of_row], seconds, strict=True
-            )
-        ],
-    )
+    small, medium = most_rows // 100, most_rows // 10
+    # Small and large batches of one table tell what a step and a row cost; the model foretells the
+    # epochs of other tables from that.
+    tried = [256, 4096]
+    steps = [math.ceil(medium / batch) for batch in tried]
+    seconds = [_seconds_of_an_epoch(folder, medium, batch, repeats=3) for batch in tried]
+    of_step, of_row = np.linalg.solve(np.column_stack([steps, [medium, medium]]), seconds)
+    rows = []
+    for n, repeats in ((small, 5), (medium, 3), (most_rows, 1)):
+        batch = defaults_for(n).batch_size
+        predicted = math.ceil(n / batch) * of_step + n * of_row
+        took = _seconds_of_an_epoch(folder, n, batch, repeats=repeats)
+        rows.append(
+            [f"{n:,}", str(batch), f"{predicted:.2f}", f"{took:.2f}", f"{took / predicted:.2f}"]
+        )
+    print_table(["rows", "batch", "predicted s", "measured s", "ratio"], rows)
     print(
-        f"\n{of_step * 1e3:.2f} ms for a step and {of_row * 1e6:.2f} µs for a row, from the two "
-        f"smaller tables."
+        f"\n{of_step * 1e3:.2f} ms for a step and {of_row * 1e6:.2f} µs for a row, from {medium:,} "
+        f"rows in batches of {tried[0]} and {tried[1]}."
     )
+
+
+def _seconds_of_an_epoch(folder: Path, n_rows: int, batch: int, *, repeats: int) -> float:
+    path = sales_table(folder, n_rows)
+    fits = [sales_model(batch_size=batch, max_epochs=2).fit(path, "sales") for _ in range(repeats)]
+    return float(np.median([seconds_of_an_epoch(fit) for fit in fits]))
 
 
 if __name__ == "__main__":  # one training, for `print_costs`

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,15 +42,33 @@ def write_sales(path: Path, n_rows: int) -> None:
         writer.close()
 
 
-def fit(path: str, how: str) -> None:
-    """Fit one network for one epoch, in this process, and print what it took."""
-    model = EmbeddingRegressor(
+def sales_table(folder: Path, n_rows: int) -> Path:
+    """Return where a table is, which is written when it is asked for first."""
+    path = folder / f"{n_rows}.parquet"
+    if not path.exists():
+        write_sales(path, n_rows)
+    return path
+
+
+def sales_model(**parameters: Any) -> EmbeddingRegressor:
+    return EmbeddingRegressor(
         categorical_features=list(FEATURES),
         target_transform="log",
-        max_epochs=1,
         random_state=0,
         n_jobs=1,
+        **parameters,
     )
+
+
+def seconds_of_an_epoch(model: EmbeddingRegressor) -> float:
+    """Return the time between the ends of the first and the last epoch, for one epoch."""
+    ends = [epoch["seconds"] for epoch in model.history_ if epoch["network"] == 0]
+    return (ends[-1] - ends[0]) / (len(ends) - 1)
+
+
+def fit(path: str, how: str) -> None:
+    """Fit one network for one epoch, in this process, and print what it took."""
+    model = sales_model(max_epochs=1)
     start = time.perf_counter()
     model.fit(path if how == "streamed" else pq.read_table(path), "sales")
     seconds = time.perf_counter() - start
@@ -75,8 +94,7 @@ def fit_apart(path: Path, how: str) -> dict[str, float]:
 def print_memory(folder: Path, small: int, large: int) -> None:
     rows = []
     for n in (small, large):
-        write_sales(folder / f"{n}.parquet", n)
-        found = fit_apart(folder / f"{n}.parquet", "streamed")
+        found = fit_apart(sales_table(folder, n), "streamed")
         rows.append((f"{n:,}", found["peak"], found["seconds"], found["loss"]))
     print("\n### Peak memory of fitting a Parquet table of seven columns by its path, one epoch\n")
     print_table(
@@ -87,9 +105,7 @@ def print_memory(folder: Path, small: int, large: int) -> None:
 
 
 def print_speed(folder: Path, n_rows: int) -> None:
-    path = folder / f"{n_rows}.parquet"
-    if not path.exists():
-        write_sales(path, n_rows)
+    path = sales_table(folder, n_rows)
     found: dict[str, list[dict[str, float]]] = {"streamed": [], "in memory": []}
     for _ in range(REPEATS):  # in turns, so that a busy machine is busy for both
         for how, results in found.items():

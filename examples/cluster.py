@@ -19,9 +19,10 @@ from catspace import EmbeddingRegressor, distributed, make_sales
 
 def write_table(folder: Path) -> None:
     """Write a table of sales, as four files."""
+    sales = make_sales(n_rows=100_000, n_stores=200, random_state=0, backend="pyarrow")
+    table = sales.X.append_column("sales", pa.array(sales.y))
     for i in range(4):
-        sales = make_sales(n_rows=25_000, n_stores=200, random_state=i, backend="pyarrow")
-        pq.write_table(sales.X.append_column("sales", pa.array(sales.y)), folder / f"{i}.parquet")
+        pq.write_table(table.slice(i * 25_000, 25_000), folder / f"{i}.parquet")
 
 
 def main() -> None:
@@ -39,7 +40,7 @@ def main() -> None:
         )
         scored = distributed.predict(model, folder / "*.parquet")
         print(scored.to_pandas()[["store", "sales", "prediction"]].head())
-        print(model.embeddings_["state"].nearest("SN", k=3))
+        print(model.embeddings_["state"].nearest("SN", k=3).to_pandas())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,114 @@
+"""What it costs two processes to train in lockstep, without Ray: the exchange of gradients alone.
+
+A process that waits for another lets its core fall asleep, and waking a virtual core takes the
+hypervisor a while. So all is measured twice: as it is, and with two processes of idle priority that
+do nothing but keep the cores awake.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed
+import torch.multiprocessing
+from common import print_table
+from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
+
+from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.rows import Rows
+from catspace.model.team import Alone, Processes
+from catspace.model.training import Recipe, Training
+
+# The seven columns of the paper, with the dimensions and layers that are catspace's defaults.
+SHAPE = Architecture((1118, 10, 5, 6, 15, 34, 15), (50, 4, 1, 2, 6, 16, 6), 0, 0, 1, (256, 128))
+N_ROWS, BATCH, ROUNDS = 300_000, 4096, 10
+STAY_AWAKE = "import os; os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\nwhile True: 0"
+
+
+class Ring(Processes):
+    """What torch does when nobody says otherwise."""
+
+    def join(self, network: EntityNetwork) -> Callable[..., Tensor]:
+        """Return the network's forward pass."""
+        return DistributedDataParallel(
+            network, forward_sync_buffers=False, gradient_as_bucket_view=True, static_graph=True
+        )
+
+
+TEAMS = {
+    "apart, nothing is exchanged": (Alone, BATCH // 2),
+    "gloo's ring": (Ring, BATCH),
+    "swapped in pairs": (Processes, BATCH),
+    "swapped in pairs, batches four times as large": (Processes, 4 * BATCH),
+}
+
+
+def _run_member(rank: int, folder: str) -> None:
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2
+    )
+    generator = torch.Generator().manual_seed(rank)
+    n = N_ROWS // 2
+    codes = [torch.randint(size, (n,), generator=generator) for size in SHAPE.n_rows]
+    rows = Rows(torch.stack(codes).int(), torch.empty(n, 0), torch.randn(n, 1, generator=generator))
+    trainings = [
+        Training(
+            0,
+            SHAPE,
+            rows,
+            Recipe("huber", ROUNDS, batch, learning_rate=0.01, weight_decay=0.01),
+            0,
+            validation=None,
+            device=torch.device("cpu"),
+            team=team(),
+        )
+        for team, batch in TEAMS.values()
+    ]
+    speeds = np.empty((ROUNDS, len(trainings)))
+    for i in range(ROUNDS):  # in turns, so that a busy machine is busy for all
+        for j, training in enumerate(trainings):
+            torch.distributed.barrier()
+            start = time.perf_counter()
+            training.run_epoch()
+            torch.distributed.barrier()
+            speeds[i, j] = N_ROWS / (time.perf_counter() - start)
+    if rank == 0:
+        Path(folder, "speeds.json").write_text(json.dumps(speeds[1:].tolist()))
+    torch.distributed.destroy_process_group()
+
+
+def _measure() -> np.ndarray:
+    """Return rows per second; shape (rounds, teams)."""
+    with tempfile.TemporaryDirectory() as folder:
+        torch.multiprocessing.spawn(_run_member, (folder,), nprocs=2)
+        return np.array(json.loads(Path(folder, "speeds.json").read_text()))
+
+
+def print_exchange() -> None:
+    found = [_measure()]
+    burners = [subprocess.Popen([sys.executable, "-c", STAY_AWAKE]) for _ in range(os.cpu_count())]
+    try:
+        found.append(_measure())
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.wait()
+    rows = []
+    for j, name in enumerate(TEAMS):
+        row = [name]
+        for speeds in found:
+            low, median, high = np.percentile(speeds[:, j] / speeds[:, 0], [10, 50, 90])
+            row += [f"{np.median(speeds[:, j]):,.0f}", f"{median:.2f} ({low:.2f} to {high:.2f})"]
+        rows.append(row)
+    print(f"\n### Two processes without Ray, rows per second, batch {BATCH}, {ROUNDS - 1} rounds\n")
+    print_table(["", "as it is", "of apart", "cores kept awake", "of apart"], rows)
