@@ -64,16 +64,16 @@ def print_costs(folder: Path, most_rows: int) -> None:
         rows.append([f"{n:,}", *gigabytes, f"{measured / predicted:.2f}"])
     print_table(["categories", "predicted GB", "measured GB", "ratio"], rows)
 
-    print("\n### Time of an epoch by rows, one network, one thread, streamed\n")
+    print("\n### Time of an epoch by rows, one network, one thread, streamed, no dropout\n")
     small, medium = most_rows // 100, most_rows // 10
     # Small and large batches of one table tell what a step and a row cost; the model foretells the
     # epochs of other tables from that.
     tried = [256, 4096]
     steps = [math.ceil(medium / batch) for batch in tried]
-    seconds = [_seconds_of_an_epoch(folder, medium, batch, repeats=3) for batch in tried]
+    seconds = [_seconds_of_an_epoch(folder, medium, batch, repeats=5) for batch in tried]
     of_step, of_row = np.linalg.solve(np.column_stack([steps, [medium, medium]]), seconds)
     rows = []
-    for n, repeats in ((small, 5), (medium, 3), (most_rows, 1)):
+    for n, repeats in ((small, 5), (medium, 5), (most_rows, 1)):
         batch = defaults_for(n).batch_size
         predicted = math.ceil(n / batch) * of_step + n * of_row
         took = _seconds_of_an_epoch(folder, n, batch, repeats=repeats)
@@ -89,7 +89,9 @@ def print_costs(folder: Path, most_rows: int) -> None:
 
 def _seconds_of_an_epoch(folder: Path, n_rows: int, batch: int, *, repeats: int) -> float:
     path = sales_table(folder, n_rows)
-    fits = [sales_model(batch_size=batch, max_epochs=2).fit(path, "sales") for _ in range(repeats)]
+    # Small tables get dropout by default, which is one more thing to compute.
+    settings = {"batch_size": batch, "max_epochs": 3, "dropout": 0.0}
+    fits = [sales_model(**settings).fit(path, "sales") for _ in range(repeats)]
     return float(np.median([seconds_of_an_epoch(fit) for fit in fits]))
 
 
