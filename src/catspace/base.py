@@ -23,7 +23,7 @@ from catspace.data.target import (
     target_from_state,
 )
 from catspace.embeddings import Embeddings
-from catspace.exceptions import CatspaceWarning, InputError, ParameterError, shorten
+from catspace.exceptions import InputError, InterruptedWarning, ParameterError, shorten
 from catspace.material import Material, Reader, read_features
 from catspace.model.job import Job
 from catspace.model.memory import available_memory, show_bytes
@@ -452,7 +452,7 @@ def _warn_if_interrupted(trained: list[Trained]) -> None:
             f"Training was interrupted. The model keeps {len(trained)} "
             f"{'network' if len(trained) == 1 else 'networks'} with the best weights so far, "
             f"after epoch {epochs}.",
-            CatspaceWarning,
+            InterruptedWarning,
             stacklevel=4,
         )
 

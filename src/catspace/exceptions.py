@@ -88,3 +88,7 @@ def shorten(values: Iterable[object], most: int = 5) -> str:
     if len(shown) > most:
         shown = [*shown[:most], "…"]
     return f"[{', '.join(shown)}]"
+
+
+class InterruptedWarning(CatspaceWarning):
+    """Training was ended by Ctrl-C, and the model is what it had learned until then."""

@@ -1,4 +1,5 @@
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -132,6 +133,23 @@ def test_an_interrupted_run_keeps_what_it_has(sales, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run(sales, tmp_path, ["median", "knn"])
     assert [record["method"] for record in read_results(tmp_path)] == ["median"]
+
+
+def test_a_network_that_ctrl_c_cut_short_is_no_number(sales, tmp_path, monkeypatch):
+    first_epoch = threading.Event()
+
+    def interrupted_wait(futures):
+        first_epoch.wait()
+        raise KeyboardInterrupt
+
+    def watch(self, epoch):
+        first_epoch.set()
+
+    monkeypatch.setattr("catspace.model.training.wait", interrupted_wait)
+    monkeypatch.setattr("catspace.model.progress.TrainingProgress.__call__", watch)
+    with pytest.raises(KeyboardInterrupt):
+        run(sales, tmp_path, only=["network:ee"])
+    assert read_results(tmp_path) == []
 
 
 def test_the_median_is_that_of_store_weekday_and_promotion(sales, tmp_path):

@@ -4,6 +4,7 @@ A method is fitted by a function that takes a `Task` and returns what predicts t
 test rows. xgboost, LightGBM and CatBoost are imported when they are needed.
 """
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -15,7 +16,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from catspace.estimators import EmbeddingRegressor
-from catspace.exceptions import CatspaceError
+from catspace.exceptions import CatspaceError, InterruptedWarning
 from catspace.paper.neighbours import HammingNeighbours
 from catspace.paper.protocol import PAPER_DIMS, Features, Problem, mape
 
@@ -170,7 +171,10 @@ def _fit_xgboost(task: Task) -> Fitted:
 def fit_network(
     X: Any, y: np.ndarray, parameters: Mapping[str, Any], *, seed: int, progress: Progress
 ) -> EmbeddingRegressor:
-    """Fit a regressor, telling the share of its epochs that is done."""
+    """Fit a regressor, telling the share of its epochs that is done.
+
+    Ctrl-C goes through: what a network had learned until then is no result of an experiment.
+    """
     model = EmbeddingRegressor(**parameters, random_state=seed)
     n_done = 0
 
@@ -179,7 +183,12 @@ def fit_network(
         n_done += 1
         progress(n_done / (epoch["max_epochs"] * parameters["n_networks"]))
 
-    return model.fit(X, y, on_epoch=on_epoch)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", InterruptedWarning)
+        try:
+            return model.fit(X, y, on_epoch=on_epoch)
+        except InterruptedWarning:
+            raise KeyboardInterrupt from None
 
 
 def _fit_network(task: Task) -> Fitted:
