@@ -86,6 +86,17 @@ def test_without_data_the_protocol_runs_on_generated_data(tmp_path):
     assert (tmp_path / "results.csv").read_text().count("\n") == 3
 
 
+def test_ctrl_c_says_where_the_finished_cells_are(tmp_path, monkeypatch):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("catspace.paper.runner.Reproduction._compute", interrupt)
+    console = Console(file=io.StringIO(), width=500)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(data=None, only=["median"], out=tmp_path, console=console)
+    assert f"Stopped. The finished cells are in {tmp_path}:" in console.file.getvalue()
+
+
 def test_the_report_shows_the_methods_beside_each_other(tmp_path, monkeypatch):
     monkeypatch.setattr("catspace.paper.reproduce._GENERATED_ROWS", 3_000)
     monkeypatch.setattr("catspace.paper.reproduce._GENERATED_STORES", 20)

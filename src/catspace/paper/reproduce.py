@@ -123,8 +123,12 @@ def reproduce(
         return _study(experiment, problems, out, console)
     reproduction = Reproduction(sales, name, out, rows=rows, seed=seed)
     _show_features(console, sales)
-    with TableDisplay(console) as display:
-        records = reproduction.run(cells, display)
+    try:
+        with TableDisplay(console) as display:
+            records = reproduction.run(cells, display)
+    except KeyboardInterrupt:
+        console.print(f"Stopped. The finished cells are in {out}: the same command goes on there.")
+        raise
     text = markdown(records)
     write_text(out / "results.md", text)
     write_text(out / "results.csv", comma_separated(records))
