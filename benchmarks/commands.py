@@ -21,7 +21,12 @@ REPEATS = 5
 
 def run(*arguments):
     """Run the command; return seconds and the most memory it held, in MB."""
-    command = [sys.executable, "-c", "from catspace.cli import main; main()", *map(str, arguments)]
+    command = [
+        sys.executable,
+        "-c",
+        "from catspace.commands.cli import main; main()",
+        *map(str, arguments),
+    ]
     start = time.perf_counter()
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)

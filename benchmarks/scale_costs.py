@@ -17,8 +17,8 @@ from catspace.model.memory import estimate_memory
 from catspace.model.network import Architecture
 from catspace.model.optimizer import sparse_tables
 from catspace.model.recipe import defaults_for
-from catspace.model.rows import Rows
 from catspace.model.training import Recipe, train_networks
+from catspace.preparation.rows import Rows
 
 DIM, CPU = 16, torch.device("cpu")
 

@@ -15,9 +15,9 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from catspace.model.network import Architecture, EntityNetwork
-from catspace.model.rows import Rows
 from catspace.model.team import Alone, Processes
 from catspace.model.training import Recipe, Training
+from catspace.preparation.rows import Rows
 
 # The seven columns of the paper, with the dimensions and layers that are catspace's defaults.
 SHAPE = Architecture((1118, 10, 5, 6, 15, 34, 15), (50, 4, 1, 2, 6, 16, 6), 0, 0, 1, (256, 128))

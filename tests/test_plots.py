@@ -9,7 +9,7 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 from catspace import analysis, plots
-from catspace.data.datasets import STATE_CENTRES
+from catspace.datasets import STATE_CENTRES
 from catspace.exceptions import InputError
 from tests.analysis.helpers import make_embedding
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from catspace import analysis, distributed, plots
-    from catspace.data.datasets import load_rossmann, make_sales
+    from catspace.datasets import load_rossmann, make_sales
     from catspace.embeddings import Embedding, Embeddings
     from catspace.estimators import (
         EmbeddingClassifier,
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
         EmbeddingRegressor,
         load,
     )
-    from catspace.onnx import to_onnx
-    from catspace.report import write_report
+    from catspace.export.onnx import to_onnx
+    from catspace.export.report import write_report
 
 __version__ = version("catspace")
 
@@ -30,10 +30,10 @@ _HOME_OF = {
     "EmbeddingRegressor": "catspace.estimators",
     "Embeddings": "catspace.embeddings",
     "load": "catspace.estimators",
-    "load_rossmann": "catspace.data.datasets",
-    "make_sales": "catspace.data.datasets",
-    "to_onnx": "catspace.onnx",
-    "write_report": "catspace.report",
+    "load_rossmann": "catspace.datasets",
+    "make_sales": "catspace.datasets",
+    "to_onnx": "catspace.export.onnx",
+    "write_report": "catspace.export.report",
 }
 
 _MODULES = ("analysis", "distributed", "plots")

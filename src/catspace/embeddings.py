@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from catspace import artifact
 from catspace.data.encoding import TableEncoder
 from catspace.data.table import make_frame
 from catspace.data.vocabulary import N_SPECIAL, SPECIAL_NAMES, Vocabulary, category_array
 from catspace.exceptions import InputError, UnknownCategoryError, did_you_mean
-from catspace.writing import replacing
+from catspace.storage import model_file
+from catspace.storage.writing import replacing
 
 
 @dataclass(frozen=True, repr=False)
@@ -239,7 +239,7 @@ class Embeddings(Mapping[str, Embedding]):
     @classmethod
     def load(cls, path: str | Path) -> "Embeddings":
         """Read the embeddings out of a model file; torch is not needed."""
-        document, arrays = artifact.read(path)
+        document, arrays = model_file.read(path)
         encoder = TableEncoder.from_state(document["encoder"], arrays)
         tables = [arrays[f"embedding.{i}"] for i in range(len(encoder.vocabularies))]
         return cls.of(encoder.vocabularies, tables, document["backend"])

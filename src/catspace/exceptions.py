@@ -1,7 +1,14 @@
 """The errors and warnings of catspace: what was wrong, where, the value seen, what to do next."""
 
+import sys
+import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
+
+# Frames of these packages stand between a user's line and what catspace has to say about it.
+_HERE = Path(__file__).parent
+_BETWEEN = ("sklearn", "joblib")
 
 
 class CatspaceError(ValueError):
@@ -50,6 +57,26 @@ class CatspaceWarning(UserWarning):
     """Something that works, but probably not as the user meant it."""
 
 
+class InterruptedWarning(CatspaceWarning):
+    """Training was ended by Ctrl-C, and the model is what it had learned until then."""
+
+
+def warn(
+    message: str, category: type[Warning] = CatspaceWarning, *, hint: str | None = None
+) -> None:
+    """Warn, and point at the user's own line: the first outside of catspace and scikit-learn."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and _is_between(frame.f_code.co_filename):
+        level, frame = level + 1, frame.f_back
+    text = message if hint is None else f"{message}\nHint: {hint}"
+    warnings.warn(text, category, stacklevel=level)
+
+
+def _is_between(file: str) -> bool:
+    path = Path(file)
+    return path.is_relative_to(_HERE) or any(name in path.parts for name in _BETWEEN)
+
+
 def did_you_mean(name: object, options: Iterable[object]) -> str:
     """Return `` Did you mean 'State'?`` for the closest option, or an empty string.
 
@@ -88,7 +115,3 @@ def shorten(values: Iterable[object], most: int = 5) -> str:
     if len(shown) > most:
         shown = [*shown[:most], "…"]
     return f"[{', '.join(shown)}]"
-
-
-class InterruptedWarning(CatspaceWarning):
-    """Training was ended by Ctrl-C, and the model is what it had learned until then."""

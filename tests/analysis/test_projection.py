@@ -8,7 +8,7 @@ from sklearn.manifold import trustworthiness
 
 from catspace.analysis import compare_with_map, project, target_along
 from catspace.analysis.projection import perplexity_for
-from catspace.data.datasets import STATE_CENTRES
+from catspace.datasets import STATE_CENTRES
 from catspace.exceptions import InputError
 from tests.analysis.helpers import make_embedding
 

@@ -13,6 +13,7 @@ from scipy import sparse
 from catspace.data.encoding import TableEncoder
 from catspace.data.table import read_table, read_vector
 from catspace.exceptions import InputError, InputTypeError
+from catspace.storage.blocks import read_any
 
 COLUMNS = {
     "store": [3, 1, 2, 3],
@@ -23,7 +24,7 @@ COLUMNS = {
 
 
 def encode(source):
-    table = read_table(source)
+    table = read_any(source)
     return TableEncoder.fit(table, categorical_features=[0]).encode(table)
 
 
@@ -152,14 +153,14 @@ def test_sparse_matrices_are_refused_in_every_format():
 
 def test_a_file_that_is_not_there_says_so():
     with pytest.raises(InputError, match=r"^There is no file 'nowhere.csv'"):
-        read_table("nowhere.csv")
+        read_any("nowhere.csv")
 
 
 def test_a_ragged_csv_says_which_file(tmp_path):
     path = tmp_path / "bad.csv"
     path.write_text("a,b\n1,2\n3\n")
     with pytest.raises(InputError, match=r"bad.csv' cannot be read: .*Expected 2 columns"):
-        read_table(path)
+        read_any(path)
 
 
 def test_a_vector_can_be_a_list_a_series_or_an_arrow_array():

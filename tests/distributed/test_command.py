@@ -3,7 +3,7 @@ import pytest
 from typer.testing import CliRunner
 
 import catspace
-from catspace.cli import app
+from catspace.commands.cli import app
 from catspace.exceptions import CatspaceError
 
 pytestmark = [

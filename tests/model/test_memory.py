@@ -59,7 +59,7 @@ from pathlib import Path
 from catspace.model import optimizer
 from catspace.model.memory import estimate_memory
 from catspace.model.network import Architecture
-from catspace.model.rows import Rows
+from catspace.preparation.rows import Rows
 from catspace.model.training import Recipe, train_networks
 
 def peak():  # getrusage would count the process that started this one
@@ -144,7 +144,7 @@ def test_what_fits_or_cannot_be_known_passes():
 
 
 def test_fit_ends_before_it_trains_when_memory_is_too_small(monkeypatch):
-    monkeypatch.setattr("catspace.base.available_memory", lambda device: 8_000_000)
+    monkeypatch.setattr("catspace.estimators.base.available_memory", lambda device: 8_000_000)
     X = pd.DataFrame({"user": np.arange(20_000).astype(str), "town": ["a", "b"] * 10_000})
     y = np.zeros(20_000)
     model = EmbeddingRegressor(embedding_dim=50)

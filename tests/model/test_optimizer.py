@@ -11,8 +11,8 @@ from catspace import EmbeddingRegressor, make_sales
 from catspace.model import optimizer as module
 from catspace.model.network import Architecture, EntityNetwork
 from catspace.model.optimizer import RowAdam, make_optimizers, sparse_tables
-from catspace.model.rows import Rows
 from catspace.model.training import Recipe, train_networks
+from catspace.preparation.rows import Rows
 
 SHAPE = Architecture(
     n_rows=(40, 5), dims=(3, 2), n_numbers=1, n_bins=0, n_outputs=1, hidden_layer_sizes=(8,)

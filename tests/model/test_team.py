@@ -9,9 +9,9 @@ import torch.multiprocessing
 
 from catspace.model import optimizer
 from catspace.model.network import Architecture
-from catspace.model.rows import Rows
 from catspace.model.team import Alone, Processes
 from catspace.model.training import Recipe, Training
+from catspace.preparation.rows import Rows
 
 SHAPE = Architecture((40, 7), (3, 2), 1, 4, 1, (8,))
 # One batch for all rows, so that an epoch is a step and the order of rows does not matter.

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from catspace.model.network import Architecture
-from catspace.model.rows import Rows
 from catspace.model.training import LOSSES, Recipe, Training, predict, sum_losses, train_networks
+from catspace.preparation.rows import Rows
 
 RECIPE = Recipe(
     loss="squared_error", epochs=4, batch_size=32, learning_rate=0.01, weight_decay=0.01

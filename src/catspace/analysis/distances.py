@@ -15,10 +15,11 @@ import pyarrow as pa
 from catspace.analysis.source import check_columns, get_embedding
 from catspace.data.encoding import TableEncoder
 from catspace.data.hashing import HashedVocabulary
-from catspace.data.table import Column, Table, make_frame, read_table, read_vector
+from catspace.data.table import Column, Table, make_frame, read_vector
 from catspace.data.vocabulary import N_SPECIAL, category_array
 from catspace.embeddings import Embedding
 from catspace.exceptions import InputError, InputTypeError
+from catspace.storage.blocks import read_any
 
 # Rows that a model predicts at once: categories times contexts.
 _PREDICT_ROWS = 200_000
@@ -101,7 +102,7 @@ def observed_distance(
     -------
     DistanceMatrix
     """
-    table = read_table(X)
+    table = read_any(X)
     check_columns(table, [column, *ignore])
     target = np.asarray(read_vector(y, "target"), dtype=float)
     if len(target) != table.n_rows:
@@ -169,7 +170,7 @@ def model_distance(
             f"Column {column!r} is hashed, and no value is known for a bucket that the model could "
             "be asked for."
         )
-    table = read_table(X)
+    table = read_any(X)
     check_columns(table, [column])
     random = np.random.default_rng(random_state)
     n_contexts = min(n_contexts, table.n_rows)

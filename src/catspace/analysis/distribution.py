@@ -11,8 +11,8 @@ from catspace.analysis.source import (
     get_embedding,
     refuse_equal_vectors,
 )
-from catspace.data.table import read_table
 from catspace.exceptions import InputError, InputTypeError
+from catspace.storage.blocks import read_any
 
 _BLOCK = 2048
 # D'Agostino's test is an approximation that needs some values to rest on.
@@ -161,7 +161,7 @@ def subspace_correlation(model: Any, X: Any) -> Any:
     embeddings = model.embeddings_
     if len(embeddings) < 2:
         raise InputError("Correlation between columns needs at least two embedded columns.")
-    table = read_table(X)
+    table = read_any(X)
     blocks = {}
     for column, embedding in embeddings.items():
         codes = embedding.vocabulary.encode(table.columns[table.names.index(column)])

@@ -14,10 +14,10 @@ from catspace.analysis.source import (
     refuse_equal_vectors,
 )
 from catspace.analysis.stability import neighbour_agreement
-from catspace.data.table import read_table
 from catspace.data.vocabulary import N_SPECIAL, factorize
 from catspace.embeddings import Embedding
 from catspace.exceptions import InputError
+from catspace.storage.blocks import read_any
 
 _MOST_CLUSTERS = 12
 # Silhouettes need all distances; beyond this many categories a sample is judged.
@@ -133,7 +133,7 @@ def explain_direction(source: Any, column: str, a: Any, b: Any, X: Any) -> Any:
         parts of equal size.
     """
     embedding = get_embedding(source, column, at_least=2)
-    table = read_table(X)
+    table = read_any(X)
     check_columns(table, [column])
     position, _ = _along(embedding, a, b)
     codes = embedding.vocabulary.encode(table.columns[table.names.index(column)])

@@ -15,9 +15,10 @@ from catspace.analysis.source import (
     get_embedding,
     refuse_equal_vectors,
 )
-from catspace.data.table import read_table, read_vector
+from catspace.data.table import read_vector
 from catspace.embeddings import Embedding
 from catspace.exceptions import InputError, shorten
+from catspace.storage.blocks import read_any
 
 METHODS = ("pca", "tsne", "mds")
 # Trustworthiness needs all distances; beyond this many categories a sample is judged.
@@ -213,7 +214,7 @@ def perplexity_for(n: int) -> float:
 
 def category_means(embedding: Embedding, X: Any, y: Any) -> np.ndarray:
     """Return the mean target of each category, NaN where the table has none of it."""
-    table, target = read_table(X), np.asarray(read_vector(y, "target"))
+    table, target = read_any(X), np.asarray(read_vector(y, "target"))
     check_columns(table, [embedding.column])
     if target.dtype.kind not in "biuf" or target.ndim != 1:
         raise InputError("The target must be one number for each row.")

@@ -2,7 +2,6 @@
 
 import math
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -15,13 +14,13 @@ from catspace.data.hashing import HashedCounts, HashedVocabulary
 from catspace.data.table import DATE_PARTS, Column, Table, describe
 from catspace.data.vocabulary import UNSEEN, ValueCounts, Vocabulary
 from catspace.exceptions import (
-    CatspaceWarning,
     InputError,
     ParameterError,
     UnknownCategoryError,
     did_you_mean,
     in_row,
     shorten,
+    warn,
 )
 
 # Below this a division would overflow.
@@ -494,11 +493,9 @@ def hint_at_id(column: Column, values: np.ndarray) -> None:
         and len(present) >= 5 * len(distinct)
     )
     if is_named_so or is_numbered:
-        warnings.warn(
+        warn(
             f"Column {column.name!r} holds {describe(column.type)} that look like identifiers "
             f"({len(distinct)} different ones, from {distinct[0]:.0f} to {distinct[-1]:.0f}) and "
-            f"is used as a number."
-            f"\nHint: categorical_features=[{column.name!r}, …] gives each value a vector.",
-            CatspaceWarning,
-            stacklevel=2,
+            f"is used as a number.",
+            hint=f"categorical_features=[{column.name!r}, …] gives each value a vector.",
         )

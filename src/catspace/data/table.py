@@ -1,7 +1,7 @@
 """Any table -> named Arrow columns, the same ones whatever the table came from.
 
 pandas, polars and Arrow tables come in through narwhals, numpy arrays and nested lists column by
-column, CSV and Parquet files through Arrow's own readers. From here on a value is missing when it
+column. From here on a value is missing when it
 is an Arrow null: None, NaN, NaT, ``pd.NA`` and polars' null cannot be told apart any more.
 """
 
@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, cast
 
 import narwhals as nw
@@ -18,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from narwhals.exceptions import DuplicateError
 
-from catspace.data.files import read_file
 from catspace.exceptions import InputError, InputTypeError, did_you_mean, shorten
 
 # What Arrow raises where objects are not all of one type that it knows.
@@ -217,7 +215,7 @@ def read_table(source: Any) -> Table:
 
     Parameters
     ----------
-    source : pandas, polars or Arrow table, 2-d array, list of rows, or path to CSV or Parquet
+    source : pandas, polars or Arrow table, 2-d array or list of rows
         Whatever narwhals understands works, lazy frames included.
 
     Returns
@@ -232,8 +230,6 @@ def read_table(source: Any) -> Table:
     """
     if isinstance(source, Table):
         return source
-    if isinstance(source, (str, Path)):
-        source = read_file(source)
     if type(source).__module__.startswith("scipy.sparse"):
         raise InputTypeError(
             "Sparse data was passed, but dense data is required.",

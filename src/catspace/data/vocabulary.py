@@ -5,7 +5,6 @@ seen in fit but too rarely to be learned, and one that was never seen are three 
 and each has a row of its own.
 """
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catspace.data.table import Column, is_text
-from catspace.exceptions import CatspaceWarning, UnknownCategoryError, did_you_mean
+from catspace.exceptions import UnknownCategoryError, did_you_mean, warn
 
 MISSING, RARE, UNSEEN = 0, 1, 2
 N_SPECIAL = 3
@@ -452,9 +451,7 @@ def describe_kinds(kinds: Iterable[str]) -> str:
 
 def _warn_about_kinds(column: str, known: set[str], new: set[str]) -> None:
     then, now = describe_kinds(known), describe_kinds(new)
-    warnings.warn(
-        f"Column {column!r} held {then} in fit and holds {now} now, so its values count as unseen."
-        f"\nHint: convert the column to {then} first.",
-        CatspaceWarning,
-        stacklevel=2,
+    warn(
+        f"Column {column!r} held {then} in fit and holds {now} now, so its values count as unseen.",
+        hint=f"convert the column to {then} first.",
     )

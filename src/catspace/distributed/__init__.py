@@ -13,6 +13,6 @@ except ImportError as error:
     ) from None
 
 from catspace.distributed.fitting import fit
-from catspace.distributed.scoring import predict, transform
+from catspace.distributed.predicting import predict, transform
 
 __all__ = ["fit", "predict", "transform"]

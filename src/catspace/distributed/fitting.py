@@ -11,17 +11,17 @@ from ray.train import CheckpointConfig, FailureConfig, RunConfig, ScalingConfig
 from ray.train.torch import TorchConfig, TorchTrainer
 from sklearn.utils import check_random_state
 
-from catspace.base import EmbeddingEstimator
 from catspace.distributed.board import open_board
 from catspace.distributed.cluster import check_workers, connect, ordered_data, plain_errors
 from catspace.distributed.tables import ClusterTable
 from catspace.distributed.worker import Assignment, read_results, work
+from catspace.estimators.base import EmbeddingEstimator
 from catspace.exceptions import InputError, ParameterError
-from catspace.material import Reader
 from catspace.model.progress import TrainingProgress
-from catspace.model.settings import check_int, check_option
 from catspace.model.training import Epoch
-from catspace.streaming import Labels
+from catspace.preparation.material import Reader
+from catspace.preparation.streaming import Labels
+from catspace.validation import check_int, check_option
 
 _Estimator = TypeVar("_Estimator", bound=EmbeddingEstimator)
 

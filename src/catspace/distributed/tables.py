@@ -12,12 +12,12 @@ import pyarrow as pa
 import ray
 import ray.data
 
-from catspace.data.blocks import FileBlocks, check_block
-from catspace.data.files import DataFile, is_parquet
 from catspace.data.statistics import Block
 from catspace.data.table import Table, read_table
 from catspace.exceptions import InputError, InputTypeError
-from catspace.streaming import BLOCK_ROWS, Labels, RowEncoding, Statistics
+from catspace.preparation.streaming import BLOCK_ROWS, Labels, RowEncoding, Statistics
+from catspace.storage.blocks import FileBlocks, check_block
+from catspace.storage.files import DataFile, is_parquet
 
 _ROW, _STATISTICS = "row", "statistics"
 _PIECE_ROWS = 500_000  # of a file, for one task

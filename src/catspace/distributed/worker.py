@@ -19,13 +19,13 @@ import torch
 
 from catspace.distributed.board import Board
 from catspace.distributed.tables import Share
-from catspace.model.job import Job
 from catspace.model.memory import available_memory
 from catspace.model.network import EntityNetwork
-from catspace.model.rows import CachedRows
+from catspace.model.plan import Job
 from catspace.model.team import Alone, Processes
 from catspace.model.training import Epoch, Trained, Training
-from catspace.streaming import fill_caches
+from catspace.preparation.rows import CachedRows
+from catspace.preparation.streaming import fill_caches
 
 
 @dataclass(frozen=True)

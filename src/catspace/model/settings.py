@@ -2,17 +2,17 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import torch
 
-from catspace.exceptions import ParameterError, did_you_mean
+from catspace.exceptions import ParameterError
 from catspace.model.network import ACTIVATIONS, Architecture
 from catspace.model.recipe import Defaults
-from catspace.model.sizing import embedding_dims
+from catspace.model.sizes import embedding_dims
 from catspace.model.training import Recipe
+from catspace.validation import check_int, check_option, check_real
 
 # Of one step: where there are only a few, decay must not eat the weights before they learn.
 _LARGEST_SHRINKAGE = 0.05
@@ -107,47 +107,6 @@ def make_device(device: Any) -> torch.device:
             f"got {device!r} ({reason})."
         ) from None
     return chosen
-
-
-def check_option(name: str, value: Any, options: Iterable[str]) -> str:
-    """Return one of the options, or say what they are."""
-    if isinstance(value, str) and value in options:
-        return value
-    shown = ", ".join(f'"{option}"' for option in options)
-    raise ParameterError(
-        f"{name} must be one of {shown}; got {value!r}.{did_you_mean(value, options)}"
-    )
-
-
-def check_int(name: str, value: Any) -> int:
-    """Return a positive int."""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1:
-        return int(value)
-    raise ParameterError(f"{name} must be a positive int; got {value!r}.")
-
-
-def check_real(
-    name: str,
-    value: Any,
-    *,
-    above: float | None = None,
-    at_least: float | None = None,
-    below: float | None = None,
-) -> float:
-    """Return a number within its bounds."""
-    is_number = (
-        isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(float(value))
-    )
-    if (
-        is_number
-        and (above is None or value > above)
-        and (at_least is None or value >= at_least)
-        and (below is None or value < below)
-    ):
-        return float(value)
-    bounds = [("above", above), ("at least", at_least), ("below", below)]
-    wanted = " and ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)
-    raise ParameterError(f"{name} must be a number {wanted}; got {value!r}.")
 
 
 def _check_layers(sizes: Any, *, needs_one: bool) -> tuple[int, ...]:

@@ -17,8 +17,8 @@ from torch.nn import functional
 from catspace.exceptions import CatspaceError
 from catspace.model.network import Architecture, EntityNetwork
 from catspace.model.optimizer import make_optimizers
-from catspace.model.rows import RowSource
 from catspace.model.team import Alone, Team
+from catspace.preparation.rows import RowSource
 
 # Rows in one forward pass where no gradient is needed.
 _EVALUATION_ROWS = 8192

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from catspace.data.files import read_file
 from catspace.exceptions import InputError, shorten
 from catspace.paper.methods import Progress, fit_network
 from catspace.paper.protocol import mape, rmspe
 from catspace.paper.runner import versions
+from catspace.storage.files import read_file
 
 TEST_DAYS = 42
 

@@ -10,11 +10,11 @@ import matplotlib as mpl
 import numpy as np
 
 from catspace import analysis, plots
-from catspace.data.datasets import STATE_CENTRES, SalesData
+from catspace.datasets import STATE_CENTRES, SalesData
 from catspace.estimators import EmbeddingRegressor, load
 from catspace.paper.methods import PAPER_NETWORK, Progress, fit_network
 from catspace.paper.protocol import PAPER_DIMS, TEST_SHARE
-from catspace.writing import explaining, replacing, write_text
+from catspace.storage.writing import explaining, replacing, write_text
 
 mpl.use("Agg")  # figures go to files
 from matplotlib import pyplot as plt

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import OrdinalEncoder
 
-from catspace.data.datasets import SalesData
+from catspace.datasets import SalesData
 from catspace.exceptions import InputError, shorten
 
 SPLITS = ("shuffled", "time")

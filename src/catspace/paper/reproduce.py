@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from catspace.data.datasets import SalesData, load_rossmann, make_sales
+from catspace.datasets import SalesData, load_rossmann, make_sales
 from catspace.exceptions import InputError, shorten
 from catspace.paper.competition import (
     CATEGORIES,
@@ -48,7 +48,7 @@ from catspace.paper.tables import (
     study_table,
     terminal_table,
 )
-from catspace.writing import write_text
+from catspace.storage.writing import write_text
 
 # Generated data: large enough for the embeddings to matter, small enough for a few minutes.
 _GENERATED_STORES, _GENERATED_ROWS, _GENERATED_TRAINING = 80, 16_000, 6_000
@@ -199,7 +199,7 @@ def _metric(problem: Problem, out: Path, console: Console) -> None:
 
 def _report(problem: Problem, records: Sequence[Record], out: Path, console: Console) -> None:
     """Show what catspace's own model learned from the training rows of a split."""
-    from catspace.report import write_report
+    from catspace.export.report import write_report
 
     X, y = problem.frames.train, problem.y_train
     parameters = METHODS["catspace"].parameters["ee"]

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
 
-from catspace.data.datasets import SalesData
+from catspace.datasets import SalesData
 from catspace.estimators import EmbeddingRegressor, load
 from catspace.exceptions import CatspaceError, InputError, did_you_mean
 from catspace.paper.methods import METHODS, Task
@@ -22,7 +22,7 @@ from catspace.paper.protocol import (
     mape,
     rmspe,
 )
-from catspace.writing import write_text
+from catspace.storage.writing import write_text
 
 Record = dict[str, Any]
 

@@ -14,7 +14,7 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.manifold import TSNE
 
 from catspace import analysis
-from catspace.data.datasets import STATE_CENTRES
+from catspace.datasets import STATE_CENTRES
 from catspace.paper.figures import Subject
 from catspace.paper.methods import PAPER_NETWORK, fit_network
 from catspace.paper.protocol import PAPER_DIMS, Problem

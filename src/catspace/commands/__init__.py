@@ -1,0 +1,1 @@
+"""The command ``catspace``, and what its commands do, from files to files."""

@@ -1,0 +1,37 @@
+"""From a fitted model to its page, telling the user what happens."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from catspace.export.report import write_report
+
+
+def report_model(
+    model: Any,
+    out: Path,
+    table: Any = None,
+    target: str | None = None,
+    *,
+    scores: Mapping[str, Mapping[str, float]] | None = None,
+    console: Console,
+) -> None:
+    """Write the report, with a word about the column at work."""
+    start = time.perf_counter()
+    with console.status("Writing the report") as status:
+        write_report(
+            model,
+            out,
+            table,
+            target,
+            scores=scores,
+            on_step=lambda column: status.update(f"Laying out the categories of {column!r}"),
+        )
+    seconds, size = time.perf_counter() - start, out.expanduser().stat().st_size
+    console.print(
+        f"The report is in [bold]{out}[/bold] ({size / 1e6:.1f} MB, {seconds:.1f} s): open it in a "
+        f"browser."
+    )

@@ -1,0 +1,104 @@
+"""What a model file holds, without torch where vectors are enough."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from rich.table import Table as Grid
+
+from catspace.embeddings import Embedding, Embeddings
+from catspace.exceptions import CatspaceError
+from catspace.storage import model_file
+from catspace.storage.cells import parse_column
+from catspace.storage.sinks import write_table
+
+Record = dict[str, Any]
+
+
+def find_neighbours(model: Path, column: str, category: str, k: int) -> list[Record]:
+    """Return the categories closest to one that was typed, with distance and count."""
+    embedding = Embeddings.load(model)[column]
+    value = _as_category(embedding, category)
+    codes, distances = embedding.search(embedding.vector(value), k=k, without=[value])
+    names = embedding.category_array(codes).to_pylist()
+    counts = embedding.counts[codes].tolist()
+    return [
+        {"category": name, "distance": distance, "count": count}
+        for name, distance, count in zip(names, distances.tolist(), counts, strict=True)
+    ]
+
+
+def neighbour_grid(found: list[Record], column: str, category: str) -> Grid:
+    """Return the neighbours for the terminal."""
+    grid = Grid(column, "distance", "rows in training", title=f"Closest to {category}")
+    for record in found:
+        grid.add_row(str(record["category"]), f"{record['distance']:.4f}", f"{record['count']:,}")
+    return grid
+
+
+def write_embedding(model: Path, column: str, out: str) -> None:
+    """Write the vectors of a column in the format that the name of the output asks for."""
+    embedding = Embeddings.load(model)[column]
+    path = Path(out).expanduser()
+    try:
+        if path.suffix.lower() == ".w2v":
+            embedding.to_word2vec(path)
+        elif out != "-" and (out.endswith("/") or not path.suffix):
+            embedding.to_tensorboard(path)
+        else:
+            write_table(embedding.to_arrow(), out, names="category")
+    except OSError as error:
+        raise CatspaceError(f"{out!r} cannot be written: {error.strerror}.") from None
+
+
+def describe_model(model: Path) -> Record:
+    """Return what a model file says about itself."""
+    document, _ = model_file.read(model)
+    embeddings = Embeddings.load(model)
+    history = document["history"]
+    last = max((epoch["epoch"] for epoch in history), default=0)
+    return {
+        "file": str(model),
+        "estimator": document["estimator"],
+        "written_by": f"catspace {document['library_version']}",
+        "bytes": Path(model).expanduser().stat().st_size,
+        "networks": document["n_networks"],
+        "epochs": last,
+        "columns": [
+            {
+                "column": name,
+                "categories": len(embedding),
+                "dimension": embedding.dim,
+                "rows": int(embedding.vocabulary.counts.sum()),
+            }
+            for name, embedding in embeddings.items()
+        ],
+        "numbers": list(document["encoder"]["scalings"]),
+    }
+
+
+def info_grid(found: Record) -> Grid:
+    """Return the description for the terminal."""
+    grid = Grid(
+        "column",
+        "categories",
+        "dimension",
+        title=f"{found['estimator']}, {found['networks']} network(s), {found['epochs']} epochs, "
+        f"{found['bytes'] / 1e6:.1f} MB, {found['written_by']}",
+    )
+    for record in found["columns"]:
+        grid.add_row(record["column"], f"{record['categories']:,}", str(record["dimension"]))
+    for name in found["numbers"]:
+        grid.add_row(name, "number", "")
+    return grid
+
+
+def _as_category(embedding: Embedding, typed: str) -> Any:
+    """Return what was typed as a value of the column: the number 12, or the text '12'."""
+    column = parse_column(
+        embedding.column, pa.array([typed], pa.string()), embedding.vocabulary.kinds
+    )
+    for _, values in column.parts:
+        if len(values):
+            return values.to_pylist()[0]
+    return None

@@ -1,0 +1,106 @@
+"""Predictions and vectors for tables of any size, on a cluster."""
+
+from typing import Any
+
+import pyarrow as pa
+import ray
+import ray.data
+import torch
+from ray.data import ActorPoolStrategy
+from sklearn.utils.validation import check_is_fitted
+
+from catspace.distributed.cluster import check_workers, connect, plain_errors
+from catspace.distributed.tables import open_dataset, read_files
+from catspace.estimators.base import EmbeddingEstimator
+from catspace.export.columns import answer, check_answerable
+from catspace.storage.blocks import FileBlocks
+from catspace.validation import check_int
+
+_BATCH_ROWS = 50_000
+
+
+def predict(
+    estimator: EmbeddingEstimator,
+    dataset: Any,
+    *,
+    probabilities: bool = False,
+    num_workers: int = 2,
+    use_gpu: bool = False,
+) -> "ray.data.Dataset":
+    """Return a dataset with a column ``prediction`` beside those that it has.
+
+    Nothing is computed before the result is used: ``write_parquet`` streams it to files that may
+    be larger than all memory.
+
+    Parameters
+    ----------
+    estimator : fitted EmbeddingRegressor or EmbeddingClassifier
+    dataset : ray.data.Dataset, str or Path
+        As in `fit`. It may hold more columns than the estimator was fitted on.
+    probabilities : bool, default=False
+        Whether a classifier's probabilities stand beside its predictions.
+    num_workers : int, default=2
+        How many processes compute at the same time.
+    use_gpu : bool, default=False
+
+    Returns
+    -------
+    ray.data.Dataset
+    """
+    return _score(estimator, dataset, "predict", probabilities, num_workers, use_gpu)
+
+
+def transform(
+    estimator: EmbeddingEstimator, dataset: Any, *, num_workers: int = 2, use_gpu: bool = False
+) -> "ray.data.Dataset":
+    """Return a dataset with the vectors of each row beside its columns: ``store_0``, ….
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    dataset : ray.data.Dataset, str or Path
+    num_workers : int, default=2
+    use_gpu : bool, default=False
+
+    Returns
+    -------
+    ray.data.Dataset
+    """
+    return _score(estimator, dataset, "transform", False, num_workers, use_gpu)
+
+
+class _Scorer:
+    """A process that answers for block after block; the model is read once."""
+
+    def __init__(self, estimator: EmbeddingEstimator, what: str, probabilities: bool) -> None:
+        torch.set_num_threads(1)
+        self._estimator, self._what, self._probabilities = estimator, what, probabilities
+
+    def __call__(self, block: pa.Table) -> pa.Table:
+        return answer(self._estimator, block, self._what, probabilities=self._probabilities)
+
+
+def _score(
+    estimator: EmbeddingEstimator,
+    dataset: Any,
+    what: str,
+    probabilities: bool,
+    num_workers: int,
+    use_gpu: bool,
+) -> "ray.data.Dataset":
+    check_is_fitted(estimator)
+    check_answerable(estimator, what, probabilities=probabilities)
+    num_workers = check_int("num_workers", num_workers)
+    connect()
+    with plain_errors():
+        check_workers(num_workers, use_gpu=use_gpu)
+        opened = open_dataset(dataset)
+        source = read_files(opened.files) if isinstance(opened, FileBlocks) else opened
+        return source.map_batches(
+            _Scorer,
+            fn_constructor_args=(estimator, what, probabilities),
+            batch_format="pyarrow",
+            batch_size=_BATCH_ROWS,
+            compute=ActorPoolStrategy(min_size=1, max_size=num_workers),
+            num_gpus=1 if use_gpu else 0,
+        )

@@ -1,0 +1,83 @@
+"""What a fitted model says about a block of a table, as further columns of it."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from catspace.data.table import Table, read_table
+from catspace.exceptions import InputError, shorten
+from catspace.storage.cells import parse_column
+
+
+def check_answerable(model: Any, what: str, *, probabilities: bool) -> None:
+    """Raise where a model has no such answers for tables with named columns."""
+    if what == "predict" and not hasattr(model, "predict"):
+        raise InputError(
+            f"A {type(model).__name__} does not predict.",
+            hint="catspace transform gives vectors.",
+        )
+    if probabilities and not hasattr(model, "predict_proba"):
+        raise InputError(f"A {type(model).__name__} has no probabilities.")
+    if not hasattr(model, "feature_names_in_"):
+        raise InputError("The model was fitted on an array without column names, not on a file.")
+
+
+def answer(
+    model: Any, block: pa.Table, what: str, *, probabilities: bool = False, is_text: bool = False
+) -> pa.Table:
+    """Return a block with predictions or vectors beside its columns.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    block : Arrow table
+    what : {"predict", "transform"}
+    probabilities : bool
+        Whether a classifier's probabilities stand beside its predictions.
+    is_text : bool
+        Whether its cells are text, as in a CSV file that is read block by block.
+    """
+    table = _typed(model, block, is_text=is_text)
+    for name, values in _answers(model, table, what, probabilities).items():
+        if name in block.column_names:
+            raise InputError(
+                f"The file has a column {name!r} already.", hint="rename it there first."
+            )
+        block = block.append_column(name, pa.array(values))
+    return block
+
+
+def _typed(model: Any, block: pa.Table, *, is_text: bool) -> Table:
+    """Return the columns that the model was fitted on, as what they were in fit."""
+    wanted = list(model.feature_names_in_)
+    missing = [name for name in wanted if name not in block.column_names]
+    if missing:
+        raise InputError(
+            f"The file has no {' and no '.join(map(repr, missing))}; its columns are "
+            f"{shorten(block.column_names, most=10)}."
+        )
+    if not is_text:
+        return read_table(block.select(wanted))
+    kinds = model.column_kinds()
+    columns = tuple(
+        parse_column(name, block[name].combine_chunks(), kinds[name]) for name in wanted
+    )
+    return Table(columns, block.num_rows, "pyarrow", named=True)
+
+
+def _answers(model: Any, table: Table, what: str, probabilities: bool) -> dict[str, np.ndarray]:
+    if what == "transform":
+        vectors = model.transform(table)
+        names = model.get_feature_names_out()
+        return {name: np.ascontiguousarray(vectors[:, i]) for i, name in enumerate(names)}
+    if probabilities:
+        shares = model.predict_proba(table)
+        answers = {"prediction": model.classes_[shares.argmax(axis=1)]}
+        for i, label in enumerate(model.classes_):
+            answers[f"probability_{label}"] = np.ascontiguousarray(shares[:, i])
+        return answers
+    predicted = np.asarray(model.predict(table))
+    if predicted.ndim == 1:
+        return {"prediction": predicted}
+    return {f"prediction_{i}": column for i, column in enumerate(predicted.T.copy())}

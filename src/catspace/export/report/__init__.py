@@ -1,0 +1,5 @@
+"""A fitted model as one HTML page that works offline, for people who would rather look."""
+
+from catspace.export.report.page import write_report
+
+__all__ = ["write_report"]

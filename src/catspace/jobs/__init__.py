@@ -1,1 +1,0 @@
-"""What the commands do, from files to files; the command line only names it."""

@@ -1,0 +1,1 @@
+"""What fit was given -> rows to train on."""

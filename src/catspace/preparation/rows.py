@@ -1,0 +1,211 @@
+"""Where batches come from: rows in memory, or rows on disk that are shuffled part by part."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Protocol, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from catspace.storage.cache import RowCache
+
+_T = TypeVar("_T")
+
+
+class RowSource(Protocol):
+    """Rows to train on, wherever they are."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    @property
+    def n_bytes(self) -> int:
+        """The memory that rows in the order of an epoch take at a time."""
+
+    def to(self, device: torch.device) -> "RowSource":
+        """Return the same rows, whose batches come on a device."""
+
+    def shuffled(self, n_batches: int, generator: torch.Generator) -> Iterator["Rows"]:
+        """Yield the batches of one epoch, of even size, in an order that the generator draws."""
+
+    def in_order(self, n_rows: int) -> Iterator["Rows"]:
+        """Yield all rows, so many at a time."""
+
+    def sample_numbers(self) -> np.ndarray:
+        """Return numbers (n_sampled, n_numbers) whose quantiles are those of all rows."""
+
+    def count_codes(self, n_codes: Sequence[int]) -> list[Tensor]:
+        """Return how often each code occurs in each column; tensors of shape (n_codes,)."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows that a network learns from, resident in memory.
+
+    Attributes
+    ----------
+    codes : int tensor of shape (n_columns, n_rows)
+    numbers : float tensor of shape (n_rows, n_numbers)
+    target : tensor of shape (n_rows, n_outputs), or (n_rows,) for classes
+    weight : tensor of shape (n_rows,), or None for equal weights
+    """
+
+    codes: Tensor
+    numbers: Tensor
+    target: Tensor
+    weight: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    @property
+    def n_bytes(self) -> int:
+        """The memory that the rows take."""
+        weight = 0 if self.weight is None else self.weight.nbytes
+        return self.codes.nbytes + self.numbers.nbytes + self.target.nbytes + weight
+
+    def take(self, index: Tensor | slice) -> "Rows":
+        """Return some of the rows: views for a slice, copies for an index."""
+        return Rows(
+            self.codes[:, index],
+            self.numbers[index],
+            self.target[index],
+            None if self.weight is None else self.weight[index],
+        )
+
+    def to(self, device: torch.device) -> "Rows":
+        """Return the rows on a device."""
+        weight = None if self.weight is None else self.weight.to(device)
+        return Rows(self.codes.to(device), self.numbers.to(device), self.target.to(device), weight)
+
+    def shuffled(self, n_batches: int, generator: torch.Generator) -> Iterator["Rows"]:
+        """Yield the batches of one epoch, of even size, in an order that the generator draws."""
+        order = torch.randperm(len(self), generator=generator).to(self.target.device)
+        shuffled = self.take(order)
+        for begin, end in pairwise(even_bounds(len(self), n_batches).tolist()):
+            yield shuffled.take(slice(begin, end))
+
+    def in_order(self, n_rows: int) -> Iterator["Rows"]:
+        """Yield all rows, so many at a time."""
+        for begin in range(0, len(self), n_rows):
+            yield self.take(slice(begin, begin + n_rows))
+
+    def sample_numbers(self) -> np.ndarray:
+        """Return the numbers of all rows; shape (n_rows, n_numbers)."""
+        return np.asarray(self.numbers.cpu().numpy())
+
+    def count_codes(self, n_codes: Sequence[int]) -> list[Tensor]:
+        """Return how often each code occurs in each column; tensors of shape (n_codes,)."""
+        return [
+            torch.bincount(code, minlength=n)
+            for code, n in zip(self.codes.cpu(), n_codes, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class CachedRows:
+    """Rows on disk, which are read anew in each epoch.
+
+    An epoch draws an order of the parts of the cache, reads one after the other, draws an order of
+    the rows in it, and cuts them into batches, while the next part is read on a thread. Each part
+    is a sample of all rows. Where there is one part, the batches are those of the same rows in
+    memory.
+
+    Attributes
+    ----------
+    cache : RowCache
+    counts : sequence of int64 arrays
+        How often each code occurs in each column.
+    numbers : float32 array of shape (n_sampled, n_numbers)
+        Those of a sample of the rows.
+    device : torch.device, optional
+        Where batches go; by default they stay on the CPU.
+    """
+
+    cache: RowCache
+    counts: Sequence[np.ndarray]
+    numbers: np.ndarray
+    device: torch.device | None = None
+
+    def __len__(self) -> int:
+        return len(self.cache)
+
+    @property
+    def n_bytes(self) -> int:
+        """The memory that a part takes, which is shuffled as a whole."""
+        return max(end - begin for begin, end in self.cache.parts) * self.cache.record.itemsize
+
+    def to(self, device: torch.device) -> "CachedRows":
+        """Return the same rows, whose batches come on a device."""
+        return replace(self, device=device)
+
+    def shuffled(self, n_batches: int, generator: torch.Generator) -> Iterator[Rows]:
+        """Yield the batches of one epoch, of even size, in an order that the generator draws."""
+        bounds = even_bounds(len(self), n_batches)
+        for records, cuts in read_ahead(self._parts(bounds, generator)):
+            for begin, end in pairwise(cuts.tolist()):
+                yield self._to_rows(records[begin:end])
+
+    def in_order(self, n_rows: int) -> Iterator[Rows]:
+        """Yield all rows, so many at a time."""
+        for begin in range(0, len(self), n_rows):
+            yield self._to_rows(self.cache.read(begin, min(begin + n_rows, len(self))))
+
+    def sample_numbers(self) -> np.ndarray:
+        """Return the numbers of the sample; shape (n_sampled, n_numbers)."""
+        return self.numbers
+
+    def count_codes(self, n_codes: Sequence[int]) -> list[Tensor]:
+        """Return how often each code occurs in each column; tensors of shape (n_codes,)."""
+        return [torch.from_numpy(count) for count in self.counts]
+
+    def _parts(
+        self, bounds: np.ndarray, generator: torch.Generator
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield records in random order, and where to cut them into batches."""
+        parts = self.cache.parts
+        if len(parts) > 1:
+            order = torch.randperm(len(parts), generator=generator)
+            parts = [parts[i] for i in order.tolist()]
+        n_done, rest = 0, np.empty(0, dtype=self.cache.record)
+        for begin, end in parts:
+            records = np.concatenate([rest, self.cache.read(begin, end)])
+            records = records[torch.randperm(len(records), generator=generator).numpy()]
+            # What is left after the last full batch is shuffled into the next part.
+            first, last = np.searchsorted(bounds, [n_done, n_done + len(records)], side="right")
+            cuts = bounds[first - 1 : last] - n_done
+            n_done, rest = n_done + cuts[-1], records[cuts[-1] :]
+            yield records, cuts
+
+    def _to_rows(self, records: np.ndarray) -> Rows:
+        """Return records as tensors, which take three times their memory: a batch at a time."""
+        codes = np.empty((len(self.counts), len(records)), dtype=np.int32)
+        for i in range(len(codes)):
+            codes[i] = records[f"code{i}"]
+        target, weight = np.array(records["target"]), None
+        if "weight" in (records.dtype.names or ()):
+            weight = torch.from_numpy(np.array(records["weight"]))
+        rows = Rows(
+            torch.from_numpy(codes),
+            torch.from_numpy(np.array(records["numbers"])),
+            torch.from_numpy(target if target.dtype.kind == "f" else target.astype(np.int64)),
+            weight,
+        )
+        return rows if self.device is None else rows.to(self.device)
+
+
+def even_bounds(n_rows: int, n_batches: int) -> np.ndarray:
+    """Return where to cut rows into so many batches of even size."""
+    return np.linspace(0, n_rows, n_batches + 1).astype(int)
+
+
+def read_ahead(items: Iterator[_T]) -> Iterator[_T]:
+    """Yield items, of which the next is made on a thread meanwhile."""
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        ahead = thread.submit(next, items, None)
+        while (item := ahead.result()) is not None:
+            ahead = thread.submit(next, items, None)
+            yield item

@@ -1,5 +1,0 @@
-"""A fitted model as one HTML page that works offline, for people who would rather look."""
-
-from catspace.report.page import write_report
-
-__all__ = ["write_report"]

@@ -1,0 +1,143 @@
+"""The model file: arrays and JSON, in and out.
+
+A model file is a safetensors file, so that opening one from a stranger runs no code. Its metadata
+holds a JSON document and a SHA-256 of the whole file, since safetensors alone does not notice
+damage. Arrow arrays (vocabularies, classes) travel as Arrow streams inside byte tensors.
+
+This module knows nothing of estimators: it keeps what it is given.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import safetensors
+import safetensors.numpy
+
+from catspace.exceptions import ModelFileError
+from catspace.storage.writing import explaining, replacing
+
+FORMAT_VERSION = 1
+
+_ARROW_SUFFIX = ":arrow"
+_NO_DIGEST = "0" * 64
+# The digest is computed over the file with zeros in its own place.
+_DIGEST_FIELD = '"sha256":"{}"'
+
+
+def write(
+    path: str | Path, document: Mapping[str, Any], arrays: Mapping[str, np.ndarray | pa.Array]
+) -> None:
+    """Write a document and its arrays to one file, completely or not at all.
+
+    The file appears under its name only when all of it is on the disk.
+    """
+    tensors = {}
+    for name, array in arrays.items():
+        if isinstance(array, pa.Array):
+            tensors[name + _ARROW_SUFFIX] = _to_bytes(array)
+        else:
+            tensors[name] = np.ascontiguousarray(array)
+    versions = {"format_version": FORMAT_VERSION, "library_version": version("catspace")}
+    text = json.dumps({**versions, **document}, allow_nan=False)
+    content = safetensors.numpy.save(tensors, metadata={"catspace": text, "sha256": _NO_DIGEST})
+    blank = _DIGEST_FIELD.format(_NO_DIGEST).encode()
+    signed = _DIGEST_FIELD.format(hashlib.sha256(content).hexdigest()).encode()
+    _write_safely(Path(path).expanduser(), content.replace(blank, signed, 1))
+
+
+def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read a model file.
+
+    Returns
+    -------
+    document : dict
+    arrays : dict of str to numpy or Arrow array
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not one of ours, is damaged, or was written by a newer catspace.
+    """
+    path = Path(path).expanduser()
+    if not path.is_file():
+        raise ModelFileError(f"There is no model file {str(path)!r}.")
+    content = path.read_bytes()
+    metadata = _metadata(path, content)
+    claimed = metadata["sha256"]
+    blank = _DIGEST_FIELD.format(_NO_DIGEST).encode()
+    signed = _DIGEST_FIELD.format(claimed).encode()
+    if hashlib.sha256(content.replace(signed, blank, 1)).hexdigest() != claimed:
+        raise _damaged(path)
+    document = json.loads(metadata["catspace"])
+    if document["format_version"] > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{str(path)!r} has format {document['format_version']}, and this catspace reads up to "
+            f"{FORMAT_VERSION}.",
+            hint=f"it was written by catspace {document.get('library_version', '?')}; upgrade.",
+        )
+    arrays: dict[str, Any] = {}
+    for name, array in safetensors.numpy.load(content).items():
+        if name.endswith(_ARROW_SUFFIX):
+            arrays[name.removesuffix(_ARROW_SUFFIX)] = _from_bytes(path, array)
+        else:
+            arrays[name] = array
+    return document, arrays
+
+
+def _metadata(path: Path, content: bytes) -> dict[str, str]:
+    """Return the metadata of a safetensors file that catspace wrote."""
+    length = int.from_bytes(content[:8], "little")
+    try:
+        metadata = json.loads(content[8 : 8 + length])["__metadata__"]
+        return {"catspace": str(metadata["catspace"]), "sha256": str(metadata["sha256"])}
+    except (ValueError, KeyError, TypeError):
+        if b'"catspace":"' in content:  # ours, but with a broken header
+            raise _damaged(path) from None
+    raise ModelFileError(
+        f"{str(path)!r} is not a catspace model file.", hint="model.save(path) writes one."
+    )
+
+
+def _damaged(path: Path) -> ModelFileError:
+    return ModelFileError(
+        f"{str(path)!r} is damaged: its content does not match its checksum.",
+        hint="it was cut short or changed after it was saved; copy it again from the source.",
+    )
+
+
+def _to_bytes(array: pa.Array) -> np.ndarray:
+    batch = pa.record_batch([array], names=["values"])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return np.frombuffer(sink.getvalue(), dtype=np.uint8)
+
+
+def _from_bytes(path: Path, stored: np.ndarray) -> pa.Array:
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(stored.tobytes())) as stream:
+            array = stream.read_next_batch().column(0)
+        array.validate(full=True)
+    except (pa.ArrowInvalid, OSError, StopIteration):
+        raise _damaged(path) from None
+    return array
+
+
+def _write_safely(path: Path, content: bytes) -> None:
+    if not path.parent.is_dir():
+        raise ModelFileError(f"There is no folder {str(path.parent)!r} to save the model in.")
+    with (
+        explaining(path, ModelFileError),
+        replacing(path) as temporary,
+        temporary.open("wb") as file,
+    ):
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,56 @@
+"""Values that people pass: within their bounds, or a sentence that says what they may be."""
+
+import math
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from catspace.exceptions import ParameterError, did_you_mean
+
+
+def check_option(name: str, value: Any, options: Iterable[str]) -> str:
+    """Return one of the options, or say what they are."""
+    if isinstance(value, str) and value in options:
+        return value
+    shown = ", ".join(f'"{option}"' for option in options)
+    raise ParameterError(
+        f"{name} must be one of {shown}; got {value!r}.{did_you_mean(value, options)}"
+    )
+
+
+def check_int(name: str, value: Any) -> int:
+    """Return a positive int."""
+    if is_count(value):
+        return int(value)
+    raise ParameterError(f"{name} must be a positive int; got {value!r}.")
+
+
+def check_real(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+) -> float:
+    """Return a number within its bounds."""
+    is_number = (
+        isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(float(value))
+    )
+    if (
+        is_number
+        and (above is None or value > above)
+        and (at_least is None or value >= at_least)
+        and (below is None or value < below)
+    ):
+        return float(value)
+    bounds = [("above", above), ("at least", at_least), ("below", below)]
+    wanted = " and ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)
+    raise ParameterError(f"{name} must be a number {wanted}; got {value!r}.")
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value is a positive int."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 1
