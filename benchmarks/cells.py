@@ -46,7 +46,7 @@ def main():
         found = []
         for embeddings, output in zip(model.network_embeddings(), outputs, strict=True):
             by_knn = knn(vectors(embeddings, learn), data.y[rows], vectors(embeddings, ask))
-            alone = model._target.decode(output.astype(np.float64))
+            alone = model.fitted_.learned.target.decode(output.astype(np.float64))
             found.append((mape(truth, by_knn), mape(truth, alone)))
         return found
 

@@ -16,8 +16,8 @@ from scale_stream import sales_model, sales_table, seconds_of_an_epoch
 from catspace.model.memory import estimate_memory
 from catspace.model.network import Architecture
 from catspace.model.optimizer import sparse_tables
-from catspace.model.recipe import defaults_for
-from catspace.model.training import Recipe, train_networks
+from catspace.model.recipe import Recipe, defaults_for
+from catspace.model.training import train_networks
 from catspace.preparation.rows import Rows
 
 DIM, CPU = 16, torch.device("cpu")

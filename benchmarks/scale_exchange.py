@@ -15,8 +15,9 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.recipe import Recipe
 from catspace.model.team import Alone, Processes
-from catspace.model.training import Recipe, Training
+from catspace.model.training import Training
 from catspace.preparation.rows import Rows
 
 # The seven columns of the paper, with the dimensions and layers that are catspace's defaults.

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from common import print_table, timed
 
 from catspace import EmbeddingRegressor, make_sales
-from catspace.data.table import read_table
+from catspace.data.reading import read_table
 from catspace.data.vocabulary import ValueCounts
 
 FEATURES = ("store", "day_of_week", "promo", "year", "month", "day", "state")

@@ -101,7 +101,7 @@ def test_an_empty_table_at_predict_says_so():
 def test_missing_labels_say_so():
     labels = np.array(["a", None] * 10, dtype=object)
     message = message_of(lambda: EmbeddingClassifier().fit(X, labels))
-    assert message.startswith("Input y contains NaN.")
+    assert message.startswith("Input y contains NaN, first in row 1 (10 in all).")
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,9 @@ def test_a_pandas_index_in_a_parquet_file_is_not_a_feature(tmp_path):
 
 def test_what_a_masked_array_masks_is_missing():
     masked = np.ma.masked_array(np.c_[y, y], mask=np.c_[y > 3, y > 3])
-    assert all(scaling.has_missing for scaling in fit(masked)._encoder.scalings.values())
+    assert all(
+        scaling.has_missing for scaling in fit(masked).fitted_.learned.encoder.scalings.values()
+    )
     message = message_of(lambda: fit(y=np.ma.masked_array(y, mask=y > 3)))
     assert message.startswith("Input y contains NaN")
 

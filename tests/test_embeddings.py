@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from catspace import EmbeddingRegressor
-from catspace.data.table import read_table
+from catspace.data.reading import read_table
 from catspace.data.vocabulary import Vocabulary
 from catspace.embeddings import Embedding, Embeddings
 from catspace.exceptions import InputError, UnknownCategoryError

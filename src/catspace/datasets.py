@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from catspace.data.table import make_frame
+from catspace.data.frames import make_frame
 from catspace.exceptions import InputError, shorten
 
 FEATURES = ("store", "day_of_week", "promo", "year", "month", "day", "state")

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from catspace.data.encoding import TableEncoder
-from catspace.data.table import make_frame
+from catspace.data.frames import make_frame
 from catspace.data.vocabulary import N_SPECIAL, SPECIAL_NAMES, Vocabulary, category_array
 from catspace.exceptions import InputError, UnknownCategoryError, did_you_mean
 from catspace.storage import model_file

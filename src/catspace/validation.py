@@ -1,7 +1,7 @@
 """Values that people pass: within their bounds, or a sentence that says what they may be."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from numbers import Real
 from typing import Any
 
@@ -54,3 +54,14 @@ def check_real(
 def is_count(value: Any) -> bool:
     """Whether a value is a positive int."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 1
+
+
+def check_column_names(
+    parameter: str, names: Iterable[Any], columns: Collection[str], a_column: str = "a column"
+) -> None:
+    """Raise where a parameter names something that is not one of the columns."""
+    for name in names:
+        if name not in columns:
+            raise ParameterError(
+                f"{parameter} names {name!r}, which is not {a_column}.{did_you_mean(name, columns)}"
+            )

@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 
 from catspace.analysis import DistanceMatrix
-from catspace.data.table import read_table
+from catspace.data.reading import read_table
 from catspace.data.vocabulary import N_SPECIAL, Vocabulary
 from catspace.embeddings import Embedding, Embeddings
 

@@ -3,7 +3,7 @@ import pytest
 
 from catspace import EmbeddingClassifier, EmbeddingRegressor, load
 from catspace.data.bins import Bins
-from catspace.data.table import read_table
+from catspace.data.reading import read_table
 from catspace.exceptions import InputError, ParameterError
 
 
@@ -49,7 +49,7 @@ def test_a_discretized_number_is_an_embedding(wave, rule):
     X, y = wave
     model = EmbeddingRegressor(discretize={"x": rule}, max_epochs=1).fit(X, y)
     assert list(model.embeddings_) == ["x", "town"]
-    assert model.embeddings_["x"].categories == model._encoder.bins["x"].labels
+    assert model.embeddings_["x"].categories == model.fitted_.learned.encoder.bins["x"].labels
 
 
 def test_bins_where_the_target_jumps_help_a_small_network(wave):
@@ -63,7 +63,7 @@ def test_bins_where_the_target_jumps_help_a_small_network(wave):
 def test_a_tree_cuts_where_the_target_jumps(wave):
     X, y = wave
     model = EmbeddingRegressor(discretize={"x": "tree"}, max_epochs=1).fit(X, y)
-    edges = np.array(model._encoder.bins["x"].edges)
+    edges = np.array(model.fitted_.learned.encoder.bins["x"].edges)
     jumps = np.arange(1, 10) * np.pi / 3
     jumps = jumps[jumps < 10]
     assert all(np.abs(edges - jump).min() < 0.05 for jump in jumps)

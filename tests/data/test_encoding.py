@@ -5,13 +5,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from catspace.data.encoding import Scaling, TableEncoder
-from catspace.data.table import read_table
+from catspace.data.encoding import TableEncoder
+from catspace.data.reading import read_table
+from catspace.data.scaling import Scaling
+from catspace.data.statistics import learn_encoder
 from catspace.exceptions import CatspaceWarning, InputError, ParameterError, UnknownCategoryError
 
 
 def fit(columns, **settings):
-    return TableEncoder.fit(read_table(pd.DataFrame(columns)), **settings)
+    return learn_encoder(read_table(pd.DataFrame(columns)), **settings)
 
 
 MIXED = {
@@ -34,7 +36,14 @@ def test_text_category_and_boolean_columns_are_embedded_and_numbers_are_not():
 )
 def test_integers_are_embedded_when_named_by_name_position_or_mask(named):
     encoder = fit(MIXED, categorical_features=named)
-    assert list(encoder.vocabularies) == ["text", "category", "flag", "integer"]
+    assert list(encoder.vocabularies) == ["text", "category", "integer"]
+
+
+@pytest.mark.parametrize("named", [[], ["integer"], [False] * 5])
+def test_a_list_of_columns_is_the_last_word_on_booleans(named):
+    encoder = fit(MIXED, categorical_features=named)
+    assert "flag" in encoder.scalings
+    assert "flag" in fit(MIXED, categorical_features=[*named, "flag"][-1:]).vocabularies
 
 
 @pytest.mark.parametrize(
@@ -66,10 +75,13 @@ def test_min_frequency_can_be_a_share_of_the_rows():
 
 def test_max_categories_is_for_all_columns_or_for_some():
     columns = {"x": ["a", "b", "b", "c", "c"], "y": ["d", "e", "f", "f", "f"]}
-    both = fit(columns, max_categories=2).vocabularies
+    both = fit(columns, max_categories={"x": 3, "y": 3}).vocabularies
+    assert [both[name].categories for name in "xy"] == [["a", "b", "c"], ["d", "e", "f"]]
+    columns = {"x": [*columns["x"], "d"], "y": [*columns["y"], "g"]}
+    both = fit(columns, max_categories=3).vocabularies
     assert [both[name].categories for name in "xy"] == [["b", "c"], ["d", "f"]]
-    one = fit(columns, max_categories={"y": 1}).vocabularies
-    assert [one[name].categories for name in "xy"] == [["a", "b", "c"], ["f"]]
+    one = fit(columns, max_categories={"y": 2}).vocabularies
+    assert [one[name].categories for name in "xy"] == [["a", "b", "c", "d"], ["f"]]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +209,7 @@ def test_text_where_fit_had_numbers_says_so():
 
 def test_state_is_a_round_trip():
     table = read_table(pd.DataFrame({**MIXED, "number": [0.5, None]}))
-    encoder = TableEncoder.fit(table, hash_buckets={"category": 5})
+    encoder = learn_encoder(table, hash_buckets={"category": 5})
     again = TableEncoder.from_state(*encoder.to_state())
     assert again.vocabularies["category"].n_buckets == 5
     assert again.vocabularies["category"].kinds == ("number",)

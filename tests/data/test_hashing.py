@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catspace.data.hashing import HashedCounts, find_buckets
-from catspace.data.table import read_table
-from catspace.data.vocabulary import MISSING, N_SPECIAL, RARE, UNSEEN, factorize
+from catspace.data.kinds import factorize
+from catspace.data.reading import read_table
+from catspace.data.vocabulary import MISSING, N_SPECIAL, RARE, UNSEEN
 from catspace.exceptions import CatspaceWarning, UnknownCategoryError
 
 N = 2**40  # so many buckets that no two of a few values share one
@@ -43,12 +44,15 @@ def buckets(values, n_buckets=N):
 
 
 def fit(column, n_buckets, min_frequency=1, max_categories=None):
-    return HashedCounts(n_buckets).learn(column, min_frequency, max_categories)[0]
+    counts = HashedCounts(n_buckets)
+    counts.add(column)
+    return counts.vocabulary(min_frequency, max_categories)
 
 
 def names(column):
     """Return the name of the bucket of each value of a column, None for missing."""
-    vocabulary, codes = HashedCounts(N).learn(column)
+    vocabulary = fit(column, N)
+    codes = vocabulary.encode(column)
     named = vocabulary.categories
     return [None if code == MISSING else named[code - N_SPECIAL] for code in codes]
 
@@ -168,7 +172,7 @@ def test_slices_and_dictionaries_hash_as_their_values():
 
 def test_rows_are_those_of_the_buckets_that_fit_met():
     vocabulary = fit(column(["a", "b", "b", None]), N)
-    assert vocabulary.n_rows == N_SPECIAL + 2
+    assert vocabulary.n_codes == N_SPECIAL + 2
     assert vocabulary.counts[MISSING] == 1
     row = dict(zip("ab", vocabulary.encode(column(["a", "b"])).tolist(), strict=True))
     assert sorted(row.values()) == [N_SPECIAL, N_SPECIAL + 1]
@@ -194,7 +198,7 @@ def test_values_that_share_a_bucket_share_its_row():
 def test_rare_buckets_share_the_row_of_the_rare():
     data = column(["a", "b", "b", "c", "c", "c"])
     often = fit(data, N, min_frequency=2)
-    most = fit(data, N, max_categories=1)
+    most = fit(data, N, max_categories=2)
     assert (often.encode(data) == RARE).tolist() == [True] + [False] * 5
     assert (most.encode(data) == RARE).tolist() == [True] * 3 + [False] * 3
 
@@ -203,7 +207,7 @@ def test_a_value_and_the_name_of_its_bucket_have_the_same_code():
     vocabulary = fit(column([f"id {i}" for i in range(100)]), 1000)
     names = vocabulary.categories
     assert [vocabulary.code(name, "x") for name in names] == list(
-        range(N_SPECIAL, vocabulary.n_rows)
+        range(N_SPECIAL, vocabulary.n_codes)
     )
     number = naive_hash("id 7") % 1000
     assert vocabulary.code("id 7", "x") == vocabulary.code(f"bucket {number}", "x")

@@ -2,31 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from catspace.data.schema import Schema, check_weight
-from catspace.data.table import read_table
+from catspace.data.reading import read_table
+from catspace.data.schema import Schema
 from catspace.exceptions import InputError
 from catspace.storage.blocks import read_any
-
-
-@pytest.mark.parametrize(
-    ("weight", "sentence"),
-    [
-        ([1, -2, 1], r"^Negative values in data passed to sample_weight: -2 in row 1\."),
-        ([0, 0, 0], r"^Sample weights must contain at least one non-zero number; all are zero\."),
-        ([1, 2], r"^sample_weight.shape == \(2,\), expected \(3,\)"),
-        ([[1], [2], [3]], r"^Sample weights must be 1D array or scalar; got 2D\."),
-        ([1, np.nan, 1], r"^sample_weight contains NaN or infinity\."),
-        (["a", "b", "c"], r"^sample_weight must hold numbers\."),
-    ],
-)
-def test_weights_that_cannot_be_used_say_why(weight, sentence):
-    with pytest.raises(InputError, match=sentence):
-        check_weight(weight, 3)
-
-
-def test_a_single_weight_is_that_of_every_row():
-    np.testing.assert_array_equal(check_weight(2.0, 3), [2, 2, 2])
-    assert check_weight(None, 3) is None
 
 
 def conform(new, **options):

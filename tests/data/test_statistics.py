@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from catspace.data.encoding import Plan, TableEncoder
-from catspace.data.statistics import Block, RowSample, TableStatistics, TargetStatistics
-from catspace.data.table import read_table
+from catspace.data.reading import read_table
+from catspace.data.roles import Roles
+from catspace.data.statistics import ColumnStatistics, RowSample, learn_encoder
 from catspace.data.target import ClassTarget, RegressionTarget
+from catspace.data.target_statistics import TargetStatistics, learn_target
 from catspace.exceptions import InputError, ParameterError
 
 
@@ -19,23 +20,25 @@ def sample_of(values, n_most, *, n_blocks=7, seed=0):
 
 
 def test_a_sample_that_holds_all_rows_keeps_their_order():
-    sample = sample_of(np.arange(100), 100)
-    assert sample.is_complete
-    assert sample.target.tolist() == list(range(100))
-    np.testing.assert_array_equal(sample.numbers[:, 0], sample.target)
+    numbers, target = sample_of(np.arange(100), 100).columns
+    assert target.tolist() == list(range(100))
+    np.testing.assert_array_equal(numbers[:, 0], target)
 
 
 def test_a_sample_has_its_size_and_each_row_at_most_once():
-    sample = sample_of(np.arange(1000), 100)
-    assert not sample.is_complete
-    assert len(set(sample.target.tolist())) == len(sample.target) == 100
-    np.testing.assert_array_equal(sample.numbers[:, 0], sample.target)
+    numbers, target = sample_of(np.arange(1000), 100).columns
+    assert len(set(target.tolist())) == len(target) == 100
+    np.testing.assert_array_equal(numbers[:, 0], target)
 
 
 def test_a_sample_depends_on_its_seed_and_not_on_the_blocks():
-    one, other = (sample_of(np.arange(1000), 100, n_blocks=n).target for n in (1, 50))
+    one, other = (sample_of(np.arange(1000), 100, n_blocks=n).columns[1] for n in (1, 50))
     np.testing.assert_array_equal(one, other)
-    assert sample_of(np.arange(1000), 100, seed=1).target.tolist() != one.tolist()
+    assert sample_of(np.arange(1000), 100, seed=1).columns[1].tolist() != one.tolist()
+
+
+def test_a_sample_of_nothing_is_empty():
+    assert RowSample(10).columns == ()
 
 
 @pytest.mark.parametrize("is_merged", [False, True])
@@ -45,8 +48,7 @@ def test_each_row_is_as_likely_as_any_other_to_be_in_the_sample(is_merged):
         sample = sample_of(np.arange(50) if not is_merged else np.arange(20), 10, seed=seed)
         if is_merged:  # parts of different sizes
             sample.merge(sample_of(np.arange(20, 50), 10, seed=1000 + seed))
-            assert sample.n_seen == 50
-        met[sample.target] += 1
+        met[sample.columns[1]] += 1
     # Each is binomial with 1000 draws of 1/5: a standard deviation of 12.6.
     assert met.sum() == 10_000
     assert abs(met - 200).max() < 5 * 12.6
@@ -76,7 +78,7 @@ def count(y, kind, transform=None, *, weight=None, n_blocks=5, is_merged=False):
 def test_the_scale_of_a_target_in_blocks_is_that_of_the_whole(transform, is_merged):
     y = 1 + np.random.default_rng(0).lognormal(3, 2, size=999)
     target = count(y, "continuous", transform, is_merged=is_merged).target()
-    expected = RegressionTarget.fit(y, transform)
+    expected = learn_target(y, transform=transform)
     assert target.is_vector
     assert target.transform == transform
     np.testing.assert_allclose(target.centre, expected.centre, rtol=1e-12)
@@ -97,13 +99,17 @@ def test_classes_and_their_weights_in_blocks_are_those_of_the_whole(labels, is_m
     y = np.array(labels, dtype=object if isinstance(labels[0], str) else None)
     y, weight = random.choice(y, size=200), random.random(200)
     found = count(y, "class", weight=weight, is_merged=is_merged)
-    classes = ClassTarget.fit(y).classes
+    classes = np.unique(y)
     assert found.target().classes.tolist() == classes.tolist()
     assert found.target().classes.dtype == classes.dtype
-    assert found.class_counts.tolist() == [(y == label).sum() for label in classes]
-    expected = [weight[y == label].sum() for label in classes]
-    np.testing.assert_allclose(found.class_weight_sums, expected)
-    assert found.weight_sum == pytest.approx(weight.sum())
+    balanced = found.class_weights("balanced")
+    expected = {label: len(y) / len(classes) / (y == label).sum() for label in classes}
+    np.testing.assert_allclose(balanced, [expected[label] for label in classes])
+    assert found.mean_weight() == pytest.approx(weight.mean())
+    by_row = np.array([expected[label] for label in y])
+    assert found.mean_weight(balanced) == pytest.approx((by_row * weight).mean())
+    given = {classes[0]: 3.0}
+    assert found.class_weights(given).tolist() == [3.0] + [1.0] * (len(classes) - 1)
 
 
 @pytest.mark.parametrize("is_merged", [False, True])
@@ -176,16 +182,15 @@ def make_table(n=500):
     )
 
 
-def learn(frame, plan, *, sample_rows, is_merged):
-    y = np.arange(len(frame), dtype=float)
+def learn(frame, *, sample_rows, is_merged):
     columns = read_table(frame[:0])
-    whole = TableStatistics(columns, plan, TargetStatistics("continuous"), sample_rows=sample_rows)
+    roles = Roles.of(columns, **SETTINGS)
+    whole = ColumnStatistics(columns, roles, sample_rows=sample_rows)
     for i, rows in enumerate(np.array_split(np.arange(len(frame)), 4)):
         part = whole
         if is_merged:
-            target = TargetStatistics("continuous")
-            part = TableStatistics(columns, plan, target, sample_rows=sample_rows, seed=i)
-        part.add(Block(read_table(frame.iloc[rows]), y[rows], first_row=rows[0]))
+            part = ColumnStatistics(columns, roles, sample_rows=sample_rows, seed=i)
+        part.add(read_table(frame.iloc[rows]), first_row=rows[0])
         if is_merged:
             whole.merge(part)
     return whole
@@ -199,9 +204,8 @@ SETTINGS = {"categorical_features": ["shop"], "date_parts": ["month", "day_of_we
 def test_an_encoder_learned_in_blocks_is_that_of_the_whole(is_merged, min_frequency):
     frame = make_table()
     table = read_table(frame)
-    plan = Plan.of(read_table(frame[:0]), **SETTINGS)
-    statistics = learn(frame, plan, sample_rows=500, is_merged=is_merged)
-    expected = TableEncoder.fit(table, min_frequency=min_frequency, **SETTINGS)
+    statistics = learn(frame, sample_rows=500, is_merged=is_merged)
+    expected = learn_encoder(table, min_frequency=min_frequency, **SETTINGS)
     (document, arrays), (expected_document, expected_arrays) = (
         encoder.to_state() for encoder in (statistics.encoder(min_frequency), expected)
     )
@@ -218,12 +222,11 @@ def test_scales_come_from_a_sample_and_missing_values_from_all_rows():
     frame = make_table(20_000)
     frame["stock"] = 1.0
     frame.loc[7_000, "stock"] = np.nan
-    plan = Plan.of(read_table(frame[:0]), **SETTINGS)
-    statistics = learn(frame, plan, sample_rows=2_000, is_merged=False)
+    statistics = learn(frame, sample_rows=2_000, is_merged=False)
     encoder = statistics.encoder()
     assert encoder.scalings["stock"].has_missing
     assert not encoder.scalings["price"].has_missing
-    expected = TableEncoder.fit(read_table(frame), **SETTINGS)
+    expected = learn_encoder(read_table(frame), **SETTINGS)
     # The standard error of a median of 2,000 rows is 1.25 * 2 / sqrt(2000).
     centre = encoder.scalings["price"].centre
     assert 0 < abs(centre - expected.scalings["price"].centre) < 5 * 0.056
@@ -233,6 +236,5 @@ def test_scales_come_from_a_sample_and_missing_values_from_all_rows():
 def test_infinity_is_told_by_its_row_in_the_whole_table():
     frame = make_table()
     frame.loc[333, "price"] = np.inf
-    plan = Plan.of(read_table(frame[:0]), **SETTINGS)
     with pytest.raises(InputError, match=r"^Column 'price' holds infinity, first in row 333\."):
-        learn(frame, plan, sample_rows=100, is_merged=False)
+        learn(frame, sample_rows=100, is_merged=False)

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 import pytest
 from scipy import sparse
 
-from catspace.data.encoding import TableEncoder
-from catspace.data.table import read_table, read_vector
+from catspace.data.reading import read_table, read_vector
+from catspace.data.statistics import learn_encoder
 from catspace.exceptions import InputError, InputTypeError
 from catspace.storage.blocks import read_any
 
@@ -25,7 +25,7 @@ COLUMNS = {
 
 def encode(source):
     table = read_any(source)
-    return TableEncoder.fit(table, categorical_features=[0]).encode(table)
+    return learn_encoder(table, categorical_features=[0]).encode(table)
 
 
 def sources(tmp_path):
@@ -83,7 +83,7 @@ def test_every_kind_of_missing_is_the_same_missing(missing):
 
 def test_numbers_that_are_nan_or_null_are_missing_alike():
     for column in ([1.0, None], [1.0, float("nan")]):
-        encoded = TableEncoder.fit(read_table(pl.DataFrame({"x": column})))
+        encoded = learn_encoder(read_table(pl.DataFrame({"x": column})))
         assert encoded.scalings["x"].has_missing
 
 
@@ -171,7 +171,7 @@ def test_a_vector_can_be_a_list_a_series_or_an_arrow_array():
 def test_taking_rows_of_a_mixed_column_keeps_their_values():
     column = np.array([[1], ["a"], [None], [2]], dtype=object)
     taken = read_table(column).take(np.array([3, 1]))
-    whole = TableEncoder.fit(read_table(column))
+    whole = learn_encoder(read_table(column))
     np.testing.assert_array_equal(
         whole.encode(taken).codes, whole.encode(read_table(column)).codes[:, [3, 1]]
     )
@@ -199,7 +199,7 @@ def test_text_that_is_not_unicode_and_numbers_without_end_are_categories_all_the
 
 def test_arrow_layouts_that_are_rare_hold_the_same_categories():
     plain = pa.array([b"aa", b"bb", b"aa"])
-    expected = TableEncoder.fit(read_table(pa.table({"x": plain}))).encode(
+    expected = learn_encoder(read_table(pa.table({"x": plain}))).encode(
         read_table(pa.table({"x": plain}))
     )
     layouts = [
@@ -210,12 +210,12 @@ def test_arrow_layouts_that_are_rare_hold_the_same_categories():
     for values in layouts:
         table = read_table({"x": values})
         np.testing.assert_array_equal(
-            TableEncoder.fit(table).encode(table).codes, expected.codes, str(values.type)
+            learn_encoder(table).encode(table).codes, expected.codes, str(values.type)
         )
 
 
 def test_integers_of_128_bits_are_the_integers_they_are():
     column = pl.Series("x", [1, 2, None], dtype=pl.Int128)
     wide, narrow = read_table(pl.DataFrame([column])), read_table({"x": [1, 2, None]})
-    encoder = TableEncoder.fit(narrow, categorical_features=["x"])
+    encoder = learn_encoder(narrow, categorical_features=["x"])
     np.testing.assert_array_equal(encoder.encode(wide).codes, encoder.encode(narrow).codes)

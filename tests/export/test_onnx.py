@@ -229,7 +229,7 @@ def test_missing_text_is_the_empty_text_unless_that_is_a_category(taken, missing
 def test_a_number_on_an_edge_is_in_the_upper_bin():
     X = pd.DataFrame({"size": np.arange(100.0)})
     model = EmbeddingEncoder(**SMALL, discretize={"size": 4}).fit(X, X["size"])
-    edges = np.array(model._encoder.bins["size"].edges)
+    edges = np.array(model.fitted_.learned.encoder.bins["size"].edges)
     new = pd.DataFrame({"size": [*edges, *np.nextafter(edges, -np.inf)]})
     np.testing.assert_array_equal(answers(model, new)["features"], model.transform(new))
 

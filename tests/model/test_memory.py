@@ -14,7 +14,7 @@ from catspace.model.memory import available_memory, estimate_memory
 from catspace.model.network import Architecture, EntityNetwork
 
 SHAPE = Architecture(
-    n_rows=(1_000_003, 10),
+    n_codes=(1_000_003, 10),
     dims=(16, 4),
     n_numbers=2,
     n_bins=3,
@@ -33,7 +33,7 @@ SETTINGS = {
 
 @pytest.mark.parametrize("encoding", ["embedding", "onehot"])
 def test_all_weights_of_the_network_are_counted(encoding):
-    shape = replace(SHAPE, n_rows=(50, 10), input_encoding=encoding)
+    shape = replace(SHAPE, n_codes=(50, 10), input_encoding=encoding)
     n_weights = sum(weight.numel() for weight in EntityNetwork(shape).parameters())
     need = estimate_memory(shape, **{**SETTINGS, "sparse": []})
     # The weights, their gradients and two moments, of four bytes each.
@@ -60,7 +60,8 @@ from catspace.model import optimizer
 from catspace.model.memory import estimate_memory
 from catspace.model.network import Architecture
 from catspace.preparation.rows import Rows
-from catspace.model.training import Recipe, train_networks
+from catspace.model.recipe import Recipe
+from catspace.model.training import train_networks
 
 def peak():  # getrusage would count the process that started this one
     return 1024 * int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1])
@@ -115,13 +116,13 @@ def test_the_estimate_is_what_training_takes(is_sparse, has_validation):
             "max_categories or hash_buckets; or lower n_networks=20.",
         ),
         (
-            replace(SHAPE, n_rows=(9, 9), hidden_layer_sizes=(10_000, 1_000)),
+            replace(SHAPE, n_codes=(9, 9), hidden_layer_sizes=(10_000, 1_000)),
             {},
             "Training needs about 165 MB of memory and 100 MB are available; 165 MB of it are for "
             "the hidden layers.\nHint: lower hidden_layer_sizes.",
         ),
         (
-            replace(SHAPE, n_rows=(9, 9)),
+            replace(SHAPE, n_codes=(9, 9)),
             {"row_bytes": 10**9},
             "Training needs about 2.0 GB of memory and 100 MB are available; 2.0 GB of it are for "
             "the rows.\nHint: fit fewer of them.",
@@ -154,7 +155,7 @@ def test_fit_ends_before_it_trains_when_memory_is_too_small(monkeypatch):
         model.fit(X, y)
     assert isinstance(error.value, CatspaceError)
     smaller = EmbeddingRegressor(embedding_dim=50, max_categories=1000, max_epochs=1)
-    assert len(smaller.fit(X, y).embeddings_["user"]) == 1000
+    assert len(smaller.fit(X, y).embeddings_["user"]) == 999
 
 
 # --- what is available

@@ -7,7 +7,7 @@ from catspace.model.network import Architecture, EntityNetwork, PiecewiseLinear
 
 def build(seed=0, initialization="normal", **changes):
     shape = {
-        "n_rows": (5, 4),
+        "n_codes": (5, 4),
         "dims": (3, 2),
         "n_numbers": 2,
         "n_bins": 0,
@@ -105,7 +105,7 @@ def test_dropout_acts_only_with_a_generator_and_keeps_the_mean(batch):
 
 
 def test_uniform_initialization_is_that_of_the_papers_keras():
-    network = build(initialization="uniform", n_rows=(2000, 4), hidden_layer_sizes=(1000, 500))
+    network = build(initialization="uniform", n_codes=(2000, 4), hidden_layer_sizes=(1000, 500))
     assert 0.049 < network.input.tables[0].abs().max() <= 0.05
     first = network.dense_layers[0].weight  # Glorot: sqrt(6 / (7 + 1000))
     assert 0.99 < first.abs().max() / np.sqrt(6 / 1007) <= 1

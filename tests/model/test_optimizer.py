@@ -11,11 +11,12 @@ from catspace import EmbeddingRegressor, make_sales
 from catspace.model import optimizer as module
 from catspace.model.network import Architecture, EntityNetwork
 from catspace.model.optimizer import RowAdam, make_optimizers, sparse_tables
-from catspace.model.training import Recipe, train_networks
+from catspace.model.recipe import Recipe
+from catspace.model.training import train_networks
 from catspace.preparation.rows import Rows
 
 SHAPE = Architecture(
-    n_rows=(40, 5), dims=(3, 2), n_numbers=1, n_bins=0, n_outputs=1, hidden_layer_sizes=(8,)
+    n_codes=(40, 5), dims=(3, 2), n_numbers=1, n_bins=0, n_outputs=1, hidden_layer_sizes=(8,)
 )
 SETTINGS = {"optimizer": "adamw", "learning_rate": 0.01, "weight_decay": 0.1}
 RECIPE = Recipe(

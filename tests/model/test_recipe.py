@@ -2,7 +2,8 @@ from itertools import pairwise
 
 import pytest
 
-from catspace.model.recipe import defaults_for
+from catspace import EmbeddingRegressor
+from catspace.model.recipe import defaults_for, make_recipe
 
 
 def test_defaults_move_one_way_with_the_number_of_rows():
@@ -14,9 +15,42 @@ def test_defaults_move_one_way_with_the_number_of_rows():
         assert earlier.dropout >= later.dropout
 
 
-@pytest.mark.parametrize("n_rows", [1, 50, 200_000, 10**9])
-def test_defaults_are_usable_at_any_size(n_rows):
-    defaults = defaults_for(n_rows)
+@pytest.mark.parametrize("n_samples", [1, 50, 200_000, 10**9])
+def test_defaults_are_usable_at_any_size(n_samples):
+    defaults = defaults_for(n_samples)
     assert defaults.batch_size >= 1
     assert defaults.max_epochs >= 1
     assert 0 <= defaults.dropout < 1
+
+
+def recipe(n_samples, **parameters):
+    settings = EmbeddingRegressor(**parameters).get_params()
+    return make_recipe(settings, n_samples=n_samples, is_classification=False)
+
+
+@pytest.mark.parametrize("n_samples", [200, 5_000, 200_000, 10**7])
+@pytest.mark.parametrize("changes", [{}, {"max_epochs": 20}, {"learning_rate": 1e-3}])
+def test_weight_decay_shrinks_alike_however_many_steps_there_are(n_samples, changes):
+    made = recipe(n_samples, **changes)
+    n_steps = made.epochs * -(-n_samples // made.batch_size)
+    shrinkage = n_steps * made.weight_decay * made.learning_rate / 2
+    assert shrinkage == pytest.approx(defaults_for(n_samples).shrinkage)
+
+
+def test_weight_decay_spares_the_weights_where_there_are_few_steps():
+    made = recipe(20, max_epochs=1)
+    assert made.weight_decay * made.learning_rate == pytest.approx(0.05)
+
+
+def test_what_the_user_sets_is_kept():
+    made = recipe(1000, max_epochs=7, batch_size=9, learning_rate=0.5, weight_decay=0)
+    assert (made.epochs, made.batch_size) == (7, 9)
+    assert (made.learning_rate, made.weight_decay) == (0.5, 0)
+    assert made.patience is None
+    assert recipe(1000, early_stopping=True, n_iter_no_change=4).patience == 4
+
+
+def test_the_loss_follows_the_target_unless_it_is_set():
+    assert recipe(1000).loss == "squared_error"
+    assert recipe(1000, target_transform="log").loss == "huber"
+    assert recipe(1000, target_transform="log", loss="quantile").loss == "quantile"

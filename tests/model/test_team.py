@@ -9,8 +9,9 @@ import torch.multiprocessing
 
 from catspace.model import optimizer
 from catspace.model.network import Architecture
+from catspace.model.recipe import Recipe
 from catspace.model.team import Alone, Processes
-from catspace.model.training import Recipe, Training
+from catspace.model.training import Training
 from catspace.preparation.rows import Rows
 
 SHAPE = Architecture((40, 7), (3, 2), 1, 4, 1, (8,))
@@ -20,7 +21,7 @@ RECIPE = Recipe("squared_error", epochs=6, batch_size=1000, learning_rate=0.01, 
 
 def make_rows(n=101):
     generator = torch.Generator().manual_seed(0)
-    codes = torch.stack([torch.randint(size, (n,), generator=generator) for size in SHAPE.n_rows])
+    codes = torch.stack([torch.randint(size, (n,), generator=generator) for size in SHAPE.n_codes])
     numbers = torch.randn(n, 1, generator=generator)
     target = codes[0][:, None] / 40 + numbers
     return Rows(codes.int(), numbers, target)

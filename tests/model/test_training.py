@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from catspace.model.losses import LOSSES, sum_losses
 from catspace.model.network import Architecture
-from catspace.model.training import LOSSES, Recipe, Training, predict, sum_losses, train_networks
+from catspace.model.prediction import predict
+from catspace.model.recipe import Recipe
+from catspace.model.training import Training, train_networks
 from catspace.preparation.rows import Rows
 
 RECIPE = Recipe(
@@ -24,7 +27,7 @@ def make_rows(n=200, n_outputs=1, weight=None):
 
 
 SHAPE = Architecture(
-    n_rows=(8,), dims=(3,), n_numbers=1, n_bins=4, n_outputs=1, hidden_layer_sizes=(16,)
+    n_codes=(8,), dims=(3,), n_numbers=1, n_bins=4, n_outputs=1, hidden_layer_sizes=(16,)
 )
 
 
@@ -123,7 +126,7 @@ def test_doubling_a_weight_is_repeating_the_row_in_a_full_batch():
 
 
 def test_predictions_are_the_same_bits_on_any_number_of_jobs(monkeypatch):
-    monkeypatch.setattr("catspace.model.training._EVALUATION_ROWS", 64)
+    monkeypatch.setattr("catspace.model.prediction._BLOCK_ROWS", 64)
     rows = make_rows(n=300)
     (result,) = train_networks(SHAPE, rows, RECIPE, [0])
     cpu = torch.device("cpu")

@@ -12,8 +12,9 @@ import pytest
 
 import catspace
 from catspace import EmbeddingClassifier, EmbeddingEncoder, EmbeddingRegressor, make_sales
+from catspace.data.statistics import TableStatistics
 from catspace.exceptions import CatspaceError
-from catspace.preparation.streaming import RowEncoding, _draw_some
+from catspace.preparation.encoding import HoldBack, RowEncoding
 from catspace.storage.cache import RowCache
 
 TINY = {"hidden_layer_sizes": (16,), "embedding_dim": 3, "random_state": 0}
@@ -71,11 +72,11 @@ def temporary(tmp_path, monkeypatch):
 def small_parts(monkeypatch):
     """Make blocks, samples and parts of caches so small that this table needs many of each."""
     for name, size in (
-        ("BLOCK_ROWS", 250),
-        ("SAMPLE_ROWS", 1_000),
-        ("PART_BYTES", 8_000),
+        ("tables.BLOCK_ROWS", 250),
+        ("learning.SAMPLE_ROWS", 1_000),
+        ("encoding.PART_BYTES", 8_000),
     ):
-        monkeypatch.setattr(f"catspace.preparation.streaming.{name}", size)
+        monkeypatch.setattr(f"catspace.preparation.{name}", size)
 
 
 def features(table):
@@ -143,7 +144,7 @@ def test_weights_of_classes_in_blocks_are_those_of_memory(table, tmp_path, monke
     label = np.where(table["sales"].to_numpy() > 8_000, "much", "little")
     labelled = table.drop_columns(["sales"]).append_column("label", pa.array(label))
     pq.write_table(labelled, tmp_path / "labelled.parquet")
-    monkeypatch.setattr("catspace.preparation.streaming.BLOCK_ROWS", 250)
+    monkeypatch.setattr("catspace.preparation.tables.BLOCK_ROWS", 250)
     for class_weight in ("balanced", {"much": 5.0, "little": 1.0}):
         settings = {**FAST, "class_weight": class_weight}
         streamed = EmbeddingClassifier(**settings)
@@ -242,20 +243,21 @@ def test_early_stopping_holds_back_rows_of_files(folder, table):
         for _ in range(2)
     )
     losses = [epoch["validation_loss"] for epoch in first.history_]
-    assert len(losses) == first.best_epoch_ + 2 < 60
-    assert first.best_epoch_ == 1 + np.argmin(losses)
+    assert len(losses) == first.n_iter_ == first.best_epoch_[0] + 2 < 60
+    assert first.best_epoch_ == [1 + np.argmin(losses)]
     assert_same_model(first, second, table.drop_columns(["sales"]))
 
 
 def test_each_row_is_as_likely_as_any_other_to_be_held_back():
     random, met = np.random.RandomState(0), np.zeros(40)
     for _ in range(2_000):
-        drawn, n_wanted = [], 10
-        for size, n_after in ((5, 35), (20, 15), (15, 0)):
-            drawn.append(_draw_some(size, n_after, n_wanted, random))
-            n_wanted -= drawn[-1].sum()
-        assert np.concatenate(drawn).sum() == 10
-        met += np.concatenate(drawn)
+        hold_back, first = HoldBack(10, 40, random), 0
+        for size in (5, 20, 15):
+            held_back, used = hold_back.choose(size)
+            assert sorted([*held_back, *used]) == list(range(size))
+            met[first + held_back] += 1
+            first += size
+        assert hold_back.n_wanted == 0
     # Each is binomial with 2,000 draws of 1/4: a standard deviation of 19.4.
     assert abs(met - 500).max() < 5 * 19.4
 
@@ -301,7 +303,7 @@ def message_of(action):
 
 
 def fit(folder, y="sales", weight=None, **parameters):
-    return EmbeddingRegressor(**FAST, **parameters).fit(folder, y, weight)
+    return EmbeddingRegressor(**{**FAST, **parameters}).fit(folder, y, weight)
 
 
 def replace_column(path, name, values):
@@ -332,7 +334,7 @@ def test_a_target_that_no_file_has_is_told(folder):
 
 @pytest.mark.parametrize("sample_rows", [200_000, 1_000])
 def test_missing_targets_are_counted(folder, table, monkeypatch, sample_rows):
-    monkeypatch.setattr("catspace.preparation.streaming.SAMPLE_ROWS", sample_rows)
+    monkeypatch.setattr("catspace.preparation.learning.SAMPLE_ROWS", sample_rows)
     sales = table["sales"].to_pylist()[400:2_500]
     sales[100:103] = [None] * 3
     replace_column(folder / "b.parquet", "sales", pa.array(sales))
@@ -390,7 +392,7 @@ def test_a_negative_weight_is_told_by_its_row(folder, table):
 @pytest.mark.parametrize("when", ["first pass", "second pass"])
 def test_a_folder_that_changes_during_the_fit_is_noticed(folder, table, monkeypatch, when):
     kind, method = {
-        "first pass": (catspace.preparation.streaming.TableStatistics, "add"),
+        "first pass": (TableStatistics, "add"),
         "second pass": (RowEncoding, "encode"),
     }[when]
     original = getattr(kind, method)
@@ -423,10 +425,49 @@ def test_an_interruption_leaves_nothing_behind(folder, temporary, monkeypatch, e
 
 
 def test_parameters_are_checked_before_anything_is_read(folder, monkeypatch):
-    monkeypatch.delattr("catspace.preparation.material.open_blocks")
-    for wrong in ({"activation": "rellu"}, {"batch_size": 0}, {"n_networks": 0}, {"device": "x"}):
+    monkeypatch.delattr("catspace.preparation.tables.open_blocks")
+    for wrong in (
+        {"activation": "rellu"},
+        {"batch_size": 0},
+        {"n_networks": 0},
+        {"device": "x"},
+        {"min_frequency": 0},
+        {"validation_fraction": 1.5},
+        {"class_weight": "balance"},
+    ):
         with pytest.raises(CatspaceError, match=f"^{next(iter(wrong))} must be "):
-            EmbeddingRegressor(**wrong).fit(folder, "sales")
+            EmbeddingEncoder(**wrong).fit(folder, "sales")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"embedding_dim": {"shop": 3}},
+        {"max_categories": {"shop": 3}},
+        {"hash_buckets": {"shop": 3}},
+        {"discretize": {"shop": 3}},
+        {"categorical_features": ["shop"]},
+    ],
+)
+def test_what_the_columns_decide_is_decided_before_a_row_is_read(folder, monkeypatch, wrong):
+    monkeypatch.delattr("catspace.preparation.tables.LabelledBlocks.read")
+    (name,) = wrong
+    with pytest.raises(CatspaceError, match=f"^{name} names 'shop', which is not a"):
+        fit(folder, **wrong)
+
+
+def test_weights_of_validation_rows_weigh_their_losses(folder, table):
+    weight = np.r_[np.ones(250), np.zeros(250)]
+    judges = table.slice(2_500).set_column(8, "weight", pa.array(weight))
+    pq.write_table(judges, folder.parent / "judges.parquet")
+    model = EmbeddingRegressor(**FAST)
+    options = {"X_val": folder.parent / "judges.parquet", "y_val": "sales"}
+    by_name = model.fit(folder, "sales", "weight", sample_weight_val="weight", **options).history_
+    X_val, y_val = features(judges.slice(0, 250)), judges["sales"].to_numpy()[:250]
+    halved = model.fit(folder, "sales", "weight", X_val=X_val, y_val=y_val).history_
+    assert [e["validation_loss"] for e in by_name] == pytest.approx(
+        [e["validation_loss"] for e in halved]
+    )
 
 
 def test_files_without_the_name_of_their_target_say_so(folder, table):

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catspace.data.table import read_table
+from catspace.data.reading import read_table
 from catspace.data.vocabulary import Vocabulary
 from catspace.exceptions import CatspaceWarning, InputError
 from catspace.storage.cells import parse_column

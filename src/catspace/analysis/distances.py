@@ -13,9 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from catspace.analysis.source import check_columns, get_embedding
-from catspace.data.encoding import TableEncoder
+from catspace.data.frames import make_frame
 from catspace.data.hashing import HashedVocabulary
-from catspace.data.table import Column, Table, make_frame, read_vector
+from catspace.data.reading import read_vector
+from catspace.data.statistics import learn_encoder
+from catspace.data.table import Column, Table
 from catspace.data.vocabulary import N_SPECIAL, category_array
 from catspace.embeddings import Embedding
 from catspace.exceptions import InputError, InputTypeError
@@ -109,9 +111,7 @@ def observed_distance(
         raise InputError(f"The table has {table.n_rows} rows and the target {len(target)}.")
     target = target if transform is None else np.asarray(transform(target), dtype=float)
     others = [name for name in table.names if name != column and name not in ignore]
-    encoder = TableEncoder.fit(
-        table.select([column, *others]), categorical_features=[column, *others]
-    )
+    encoder = learn_encoder(table.select([column, *others]), categorical_features=[column, *others])
     codes = encoder.encode(table.select([column, *others])).codes
     category = codes[0] - N_SPECIAL
     known = category >= 0

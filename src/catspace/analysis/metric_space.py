@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from catspace.analysis.distances import DistanceMatrix
 from catspace.analysis.projection import correlations
 from catspace.analysis.source import frame_of, get_embedding
-from catspace.data.table import make_frame
+from catspace.data.frames import make_frame
 from catspace.data.vocabulary import category_array
 from catspace.embeddings import Embedding
 from catspace.exceptions import InputError, shorten

@@ -14,7 +14,8 @@ from catspace.analysis.source import (
     refuse_equal_vectors,
 )
 from catspace.analysis.stability import neighbour_agreement
-from catspace.data.vocabulary import N_SPECIAL, factorize
+from catspace.data.kinds import factorize
+from catspace.data.vocabulary import N_SPECIAL
 from catspace.embeddings import Embedding
 from catspace.exceptions import InputError
 from catspace.storage.blocks import read_any

@@ -15,7 +15,7 @@ from catspace.analysis.source import (
     get_embedding,
     refuse_equal_vectors,
 )
-from catspace.data.table import read_vector
+from catspace.data.reading import read_vector
 from catspace.embeddings import Embedding
 from catspace.exceptions import InputError, shorten
 from catspace.storage.blocks import read_any

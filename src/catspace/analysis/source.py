@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catspace.data.table import Table, make_frame
+from catspace.data.frames import make_frame
+from catspace.data.table import Table
 from catspace.embeddings import Embedding, Embeddings
 from catspace.exceptions import InputError, InputTypeError, did_you_mean
 

@@ -19,8 +19,9 @@ from sklearn.metrics import (
     r2_score,
 )
 
-from catspace.data.encoding import TableEncoder
-from catspace.data.table import Table, describe, read_table, read_vector
+from catspace.data.reading import read_table, read_vector
+from catspace.data.statistics import learn_encoder
+from catspace.data.table import Table, describe
 from catspace.data.vocabulary import MISSING
 from catspace.estimators import EmbeddingClassifier, EmbeddingRegressor
 from catspace.exceptions import InputError, did_you_mean
@@ -194,10 +195,8 @@ def score_grid(fitting: Fitting) -> Grid:
 
 def _describe(table: Table, categorical: Sequence[str]) -> Grid:
     """Return how each column is understood."""
-    encoder = TableEncoder.fit(table, categorical_features=list(categorical) or "from_dtype")
-    dims = embedding_dims(
-        "auto", {name: vocabulary.n_values for name, vocabulary in encoder.vocabularies.items()}
-    )
+    encoder = learn_encoder(table, categorical_features=list(categorical) or "from_dtype")
+    dims = embedding_dims("auto", encoder.n_values)
     grid = Grid("column", "holds", "is used as", "values", "missing", "dimension")
     for column in table.columns:
         if column.name in encoder.vocabularies:
@@ -255,11 +254,11 @@ def _compare(
     seed: int,
 ) -> dict[str, dict[str, float]]:
     """Score the model, a constant, and scikit-learn's gradient boosting on the same rows."""
-    encoded = model._encoder.encode(table)
+    encoded = model.encode(table)
     features = np.column_stack([*encoded.codes, encoded.numbers]).astype(np.float64)
-    n_values = [vocabulary.n_rows for vocabulary in model._encoder.vocabularies.values()]
+    n_codes = model.fitted_.learned.encoder.n_codes
     # It takes at most 255 categories; columns with more go in as integers.
-    native = [i for i, n in enumerate(n_values) if n <= _MOST_HGB_CATEGORIES]
+    native = [i for i, n in enumerate(n_codes) if n <= _MOST_HGB_CATEGORIES]
     X, X_new = features[used], features[held_back]
     if isinstance(model, EmbeddingClassifier):
         boosting = HistGradientBoostingClassifier(categorical_features=native, random_state=seed)

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catspace.data.vocabulary import MISSING, UNSEEN, Part, ValueCounts, Vocabulary
+from catspace.data.kinds import Part
+from catspace.data.vocabulary import MISSING, UNSEEN, ValueCounts, Vocabulary
 
 # What the number 1, the text '1' and the first microsecond of 1970 start from.
 _STARTS = {"number": 1, "text": 2, "bytes": 3, "time": 4, "duration": 5, "clock": 6}

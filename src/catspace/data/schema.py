@@ -1,13 +1,10 @@
-"""Whether a table and its weights can be used, in scikit-learn's words where it has some."""
+"""The columns that a model was fitted on, and whether a new table has them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from catspace.data.table import Table, read_vector
-from catspace.exceptions import InputError, in_row, warn
+from catspace.data.table import Table
+from catspace.exceptions import InputError, warn
 
 
 @dataclass(frozen=True)
@@ -64,51 +61,6 @@ class Schema:
             )
         _refuse_empty(table)
         return table.rename(self.names)
-
-
-def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
-    """Return weights as float64 of shape (n_rows,), or None where there are none."""
-    if sample_weight is None:
-        return None
-    weight = check_weights_of_block(sample_weight, n_rows)
-    if not weight.any():
-        raise no_weight()
-    return weight
-
-
-def check_weights_of_block(
-    sample_weight: Any, n_rows: int, *, first_row: int | None = 0
-) -> np.ndarray:
-    """Return the weights of some rows of a table, all of which may be zero."""
-    try:
-        weight = read_vector(sample_weight, "sample_weight")
-        if weight.dtype.kind in "mMc":
-            raise TypeError
-        weight = weight.astype(np.float64)
-    except (ValueError, TypeError):
-        raise InputError("sample_weight must hold numbers.") from None
-    if weight.ndim == 0:
-        weight = np.full(n_rows, float(weight))
-    if weight.ndim != 1:
-        raise InputError(f"Sample weights must be 1D array or scalar; got {weight.ndim}D.")
-    if len(weight) != n_rows:
-        raise InputError(
-            f"sample_weight.shape == {weight.shape}, expected ({n_rows},): one weight for each row."
-        )
-    if not np.isfinite(weight).all():
-        raise InputError("sample_weight contains NaN or infinity.")
-    if (weight < 0).any():
-        position = int(np.flatnonzero(weight < 0)[0])
-        where = in_row(None if first_row is None else first_row + position)
-        raise InputError(
-            f"Negative values in data passed to sample_weight: {weight[position]:g}{where}."
-        )
-    return weight
-
-
-def no_weight() -> InputError:
-    """Return the error for a table whose rows all have weight zero."""
-    return InputError("Sample weights must contain at least one non-zero number; all are zero.")
 
 
 def _refuse_empty(table: Table) -> None:

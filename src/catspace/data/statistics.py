@@ -1,49 +1,23 @@
-"""What a fit must know about a table, learned block by block in bounded memory.
+"""What a fit must know about the columns of a table, learned block by block in bounded memory.
 
 Statistics of several blocks, made in any order and anywhere, give those of the whole table when
 they are merged. Vocabularies, the moments of a target and its classes are exact. Quantiles cannot
 be merged: they come from a sample of the rows, which is the whole table where that is small.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from catspace.data.encoding import (
-    Plan,
-    Scaling,
-    TableEncoder,
-    count_threshold,
-    finite_numbers,
-    hint_at_id,
-)
+from catspace.data.bins import Bins
+from catspace.data.encoding import TableEncoder
+from catspace.data.labels import Block
+from catspace.data.roles import Roles, count_threshold, hint_at_id
+from catspace.data.scaling import Scaling, finite_numbers
 from catspace.data.table import Table
-from catspace.data.target import (
-    MOST_CLASSES,
-    ClassTarget,
-    Moments,
-    RegressionTarget,
-    check_transform,
-    is_outside,
-    not_finite,
-    outside,
-    to_numbers,
-    transformed,
-)
-from catspace.exceptions import InputError
-
-_SAMPLE_VALUES = 1 << 25  # a quarter of a gigabyte, for a table with very many columns
-
-
-@dataclass(frozen=True)
-class Block:
-    """Some rows of a table: features, target and weight, and which row is the first, if known."""
-
-    table: Table
-    y: np.ndarray
-    weight: np.ndarray | None = None
-    first_row: int | None = 0
+from catspace.data.target_statistics import TargetStatistics
 
 
 class RowSample:
@@ -61,308 +35,176 @@ class RowSample:
     """
 
     def __init__(self, n_most: int, *, seed: int = 0) -> None:
-        self.n_most, self.n_seen = n_most, 0
+        self.n_most = n_most
         self._random = np.random.default_rng(seed)
         self._largest_key = np.inf
-        self._keys: list[np.ndarray] = []
-        self._numbers: list[np.ndarray] = []
-        self._targets: list[np.ndarray] = []
+        self._blocks: list[tuple[np.ndarray, ...]] = []  # keys first
 
-    def add(self, numbers: np.ndarray, target: np.ndarray) -> None:
-        """Draw from a block of numbers (n_rows, n_columns) and target (n_rows,)."""
-        self.n_seen += len(target)
-        keys = self._random.random(len(target))
-        self._extend([keys], [numbers], [target])
+    def add(self, *columns: np.ndarray) -> None:
+        """Draw from a block of arrays of shape (n_samples, ...)."""
+        self._extend([(self._random.random(len(columns[0])), *columns)])
 
     def merge(self, other: "RowSample") -> None:
         """Add what was drawn elsewhere."""
-        self.n_seen += other.n_seen
-        self._extend(other._keys, other._numbers, other._targets)
+        self._extend(other._blocks)
 
     @property
-    def is_complete(self) -> bool:
-        """Whether the sample is the whole table."""
-        return self.n_seen <= self.n_most
-
-    @property
-    def numbers(self) -> np.ndarray:
-        """The numbers of the sample; shape (n_sampled, n_columns)."""
+    def columns(self) -> tuple[np.ndarray, ...]:
+        """The arrays of the sample, each of shape (n_sampled, ...); empty where nothing was met."""
         self._shrink()
-        return self._numbers[0]
+        return self._blocks[0][1:] if self._blocks else ()
 
-    @property
-    def target(self) -> np.ndarray:
-        """The target of the sample; shape (n_sampled,)."""
-        self._shrink()
-        return self._targets[0]
-
-    def _extend(
-        self,
-        keys: Sequence[np.ndarray],
-        numbers: Sequence[np.ndarray],
-        targets: Sequence[np.ndarray],
-    ) -> None:
-        for key, number, target in zip(keys, numbers, targets, strict=True):
-            stays = key <= self._largest_key
-            self._keys.append(key[stays])
-            self._numbers.append(number[stays])
-            self._targets.append(target[stays])
-        if sum(map(len, self._keys)) > 2 * self.n_most:
+    def _extend(self, blocks: Sequence[tuple[np.ndarray, ...]]) -> None:
+        for block in blocks:
+            self._blocks.append(_choose(block, block[0] <= self._largest_key))
+        if sum(len(block[0]) for block in self._blocks) > 2 * self.n_most:
             self._shrink()
 
     def _shrink(self) -> None:
-        keys, numbers = np.concatenate(self._keys), np.concatenate(self._numbers)
-        targets = np.concatenate(self._targets)
+        if not self._blocks:
+            return
+        block = self._blocks[0]
+        if len(self._blocks) > 1:
+            block = tuple(np.concatenate(parts) for parts in zip(*self._blocks, strict=True))
+        keys = block[0]
         if len(keys) > self.n_most:
             self._largest_key = np.partition(keys, self.n_most - 1)[self.n_most - 1]
-            stays = keys <= self._largest_key
-            keys, numbers, targets = keys[stays], numbers[stays], targets[stays]
-        self._keys, self._numbers, self._targets = [keys], [numbers], [targets]
+            block = _choose(block, keys <= self._largest_key)
+        self._blocks = [block]
 
 
-@dataclass
-class _Flaw:
-    """Values that a target may not hold: how many there are, and the first of them."""
-
-    count: int = 0
-    row: int | None = None
-    value: float = np.nan
-
-    def note(self, is_bad: np.ndarray, values: np.ndarray, first_row: int | None) -> None:
-        if is_bad.any():
-            at = int(is_bad.argmax())
-            row = None if first_row is None else first_row + at
-            self.merge(_Flaw(int(is_bad.sum()), row, values[at]))
-
-    def merge(self, other: "_Flaw") -> None:
-        is_earlier = other.row is not None and self.row is not None and other.row < self.row
-        if other.count and (not self.count or is_earlier):
-            self.row, self.value = other.row, other.value
-        self.count += other.count
+def _choose(block: tuple[np.ndarray, ...], stays: np.ndarray) -> tuple[np.ndarray, ...]:
+    return block if stays.all() else tuple(values[stays] for values in block)
 
 
-@dataclass
-class _Classes:
-    """The labels of a target, and the number and the weight of the rows of each."""
-
-    labels: np.ndarray
-    counts: np.ndarray
-    weights: np.ndarray
-
-    @classmethod
-    def of(cls, y: np.ndarray, weight: np.ndarray | None) -> "_Classes":
-        labels, position = np.unique(y, return_inverse=True)
-        counts = np.bincount(position, minlength=len(labels))
-        weights = counts if weight is None else np.bincount(position, weight, len(labels))
-        return cls(labels, counts, weights.astype(float))
-
-    def merge(self, other: "_Classes") -> "_Classes":
-        labels = np.concatenate([self.labels, other.labels])
-        labels, position = np.unique(labels, return_inverse=True)
-        counts = np.bincount(position, np.concatenate([self.counts, other.counts]))
-        weights = np.bincount(position, np.concatenate([self.weights, other.weights]))
-        return _Classes(labels, counts.astype(int), weights)
-
-
-@dataclass
-class TargetStatistics:
-    """What is known about a target after some blocks.
-
-    Parameters
-    ----------
-    kind : {"continuous", "class", "auto"}
-        "auto": text is a class, and so are up to 20 different whole numbers.
-    transform : str, optional
-        Of a `RegressionTarget`.
-    """
-
-    kind: str
-    transform: str | None = None
-    n_rows: int = 0
-    weight_sum: float = 0.0
-    _moments: Moments | None = None
-    _classes: _Classes | None = None
-    _may_be_classes: bool = True
-    _not_finite: _Flaw = field(default_factory=_Flaw)
-    _missing: _Flaw = field(default_factory=_Flaw)
-    _outside: _Flaw = field(default_factory=_Flaw)
-
-    def __post_init__(self) -> None:
-        check_transform(self.transform)
-        self._may_be_classes = self.kind != "continuous"
-
-    def add(self, y: np.ndarray, weight: np.ndarray | None, first_row: int | None) -> None:
-        """Learn from a block of shape (n_rows,) that begins at a row of the whole table.
-
-        What is wrong with some values is noted and told in the end, with their number.
-        """
-        self.n_rows += len(y)
-        self.weight_sum += len(y) if weight is None else float(weight.sum())
-        if y.dtype == object and not _is_text(y):  # decimals, and booleans beside missing ones
-            y = to_numbers(y)
-        missing = _is_missing(y)
-        self._missing.note(missing, missing, first_row)
-        is_number = y.dtype.kind in "iufb"
-        if self.kind == "continuous" or (self.kind == "auto" and is_number):
-            self._add_numbers(to_numbers(y), first_row)
-        if self._may_be_classes and not missing.all():
-            known = ~missing
-            self._add_classes(_Classes.of(y[known], None if weight is None else weight[known]))
-
-    def merge(self, other: "TargetStatistics") -> None:
-        """Add what was learned elsewhere."""
-        self.n_rows += other.n_rows
-        self.weight_sum += other.weight_sum
-        self._missing.merge(other._missing)
-        self._not_finite.merge(other._not_finite)
-        self._outside.merge(other._outside)
-        if other._moments is not None:
-            self._add_moments(other._moments)
-        if not other._may_be_classes:
-            self._may_be_classes, self._classes = False, None
-        if other._classes is not None and self._may_be_classes:
-            self._add_classes(other._classes)
-
-    def target(self) -> RegressionTarget | ClassTarget:
-        """Return the target, or say what stands in the way."""
-        is_class = self.kind == "class" or (self.kind == "auto" and self._may_be_classes)
-        if self._missing.count:
-            raise not_finite(self._missing.row, self._missing.count, has_nan=True)
-        if is_class:
-            return ClassTarget(self.class_labels)
-        if self._not_finite.count:
-            raise not_finite(self._not_finite.row, self._not_finite.count, has_nan=False)
-        if self._outside.count:
-            flaw = self._outside
-            raise outside(self.transform, flaw.value, flaw.row, flaw.count)
-        assert self._moments is not None  # a table without rows has been refused
-        return RegressionTarget.from_moments(self._moments, self.transform, is_vector=True)
-
-    @property
-    def class_labels(self) -> np.ndarray:
-        """The labels of the classes, sorted."""
-        return np.empty(0) if self._classes is None else self._classes.labels
-
-    @property
-    def class_counts(self) -> np.ndarray:
-        """The number of rows of each class."""
-        return np.empty(0, dtype=int) if self._classes is None else self._classes.counts
-
-    @property
-    def class_weight_sums(self) -> np.ndarray:
-        """The sum of the weights of the rows of each class."""
-        return np.empty(0) if self._classes is None else self._classes.weights
-
-    def _add_numbers(self, numbers: np.ndarray, first_row: int | None) -> None:
-        infinite = np.isinf(numbers)
-        self._not_finite.note(infinite, numbers, first_row)
-        known = np.isfinite(numbers)
-        is_bad = known & is_outside(np.where(known, numbers, 1.0), self.transform)
-        self._outside.note(is_bad, numbers, first_row)
-        usable = numbers[known & ~is_bad]
-        if len(usable):
-            self._add_moments(Moments.of(transformed(usable[:, None], self.transform)))
-
-    def _add_moments(self, moments: Moments) -> None:
-        self._moments = moments if self._moments is None else self._moments.merge(moments)
-
-    def _add_classes(self, classes: _Classes) -> None:
-        merged = classes if self._classes is None else self._classes.merge(classes)
-        labels = merged.labels
-        is_fraction = labels.dtype.kind == "f" and bool((labels % 1 != 0).any())
-        if is_fraction and self.kind == "class":
-            raise InputError(
-                f"Unknown label type: continuous. The target holds {labels[labels % 1 != 0][0]:g}, "
-                f"which is not a class.",
-                hint="EmbeddingRegressor learns numbers.",
-            )
-        is_number = labels.dtype.kind in "iuf"
-        if self.kind == "auto" and is_number and (is_fraction or len(labels) > MOST_CLASSES):
-            self._may_be_classes, self._classes = False, None
-        else:
-            self._classes = merged
-
-
-class TableStatistics:
-    """What is known about the columns of a table, and about its target, after some blocks.
+class ColumnStatistics:
+    """What is known about the columns of a table after some blocks.
 
     Parameters
     ----------
     columns : Table
-        Without rows: names and types. Blocks may hold narrower types, such as integers in a
+        Names and types; rows do not matter. Blocks may hold narrower types, such as integers in a
         column of numbers.
-    plan : Plan
+    roles : Roles
         What each column is used as.
-    target : TargetStatistics
     sample_rows : int
         How many rows quantiles are taken from.
     seed : int
         Of the sample.
     """
 
-    def __init__(
-        self,
-        columns: Table,
-        plan: Plan,
-        target: TargetStatistics,
-        *,
-        sample_rows: int,
-        seed: int = 0,
-    ) -> None:
-        self.plan, self.target = plan, target
-        n_most = max(1, min(sample_rows, _SAMPLE_VALUES // (1 + len(plan.numbers))))
-        self.sample = RowSample(n_most, seed=seed)
-        self._columns = {column.name: column for column in plan.apply(columns).columns}
-        self._counts = {name: plan.counts(name) for name in plan.categorical}
-        self._has_missing = dict.fromkeys(plan.numbers, False)
+    def __init__(self, columns: Table, roles: Roles, *, sample_rows: int, seed: int = 0) -> None:
+        self.roles, self.n_samples = roles, 0
+        self._sample = RowSample(sample_rows, seed=seed)
+        self._columns = {column.name: column for column in roles.apply(columns).columns}
+        self._counts = {name: roles.counts(name) for name in roles.categorical}
+        self._has_missing = dict.fromkeys(roles.numbers, False)
 
     @property
-    def n_rows(self) -> int:
-        """The number of rows so far."""
-        return self.target.n_rows
+    def numbers(self) -> np.ndarray:
+        """The values of a sample of the columns of numbers; shape (n_sampled, n_columns)."""
+        return next(iter(self._sample.columns), np.empty((0, len(self.roles.numbers))))
 
-    def add(self, block: Block) -> None:
+    def add(self, table: Table, first_row: int | None = 0) -> None:
         """Learn from some rows."""
-        self.target.add(block.y, block.weight, block.first_row)
-        by_name = {column.name: column for column in self.plan.apply(block.table).columns}
+        self.n_samples += table.n_rows
+        by_name = {column.name: column for column in self.roles.apply(table).columns}
         for name, counts in self._counts.items():
             counts.add(by_name[name])
-        numbers = np.empty((block.table.n_rows, len(self.plan.numbers)))
-        for i, name in enumerate(self.plan.numbers):
-            numbers[:, i] = finite_numbers(by_name[name], first_row=block.first_row)
+        numbers = np.empty((table.n_rows, len(self.roles.numbers)))
+        for i, name in enumerate(self.roles.numbers):
+            numbers[:, i] = finite_numbers(by_name[name], first_row=first_row)
             self._has_missing[name] |= bool(np.isnan(numbers[:, i]).any())
-        self.sample.add(numbers, block.y)
+        self._sample.add(numbers)
 
-    def merge(self, other: "TableStatistics") -> None:
-        """Add what was learned elsewhere, by the same plan."""
-        self.target.merge(other.target)
-        self.sample.merge(other.sample)
+    def merge(self, other: "ColumnStatistics") -> None:
+        """Add what was learned elsewhere, by the same roles."""
+        self.n_samples += other.n_samples
+        self._sample.merge(other._sample)
         for name, counts in other._counts.items():
             self._counts[name].merge(counts)
         for name, has_missing in other._has_missing.items():
             self._has_missing[name] |= has_missing
 
     def encoder(self, min_frequency: float = 1) -> TableEncoder:
-        """Return what `TableEncoder.fit` learns from the whole table."""
-        threshold = count_threshold(min_frequency, self.n_rows)
+        """Return what turns the columns into codes and numbers."""
+        roles, threshold = self.roles, count_threshold(min_frequency, self.n_samples)
         scalings = {}
-        for name, values in zip(self.plan.numbers, self.sample.numbers.T, strict=True):
-            if self.plan.is_by_dtype:
+        for name, values in zip(roles.numbers, self.numbers.T, strict=True):
+            if roles.is_by_dtype:
                 hint_at_id(self._columns[name], values)
             scalings[name] = replace(Scaling.fit(values), has_missing=self._has_missing[name])
-        plan = self.plan
         vocabularies = {
-            name: counts.vocabulary(threshold, plan.most.get(name))
+            name: counts.vocabulary(threshold, roles.most.get(name))
             for name, counts in self._counts.items()
         }
-        return TableEncoder(vocabularies, scalings, plan.date_parts, plan.dates, plan.bins)
+        return TableEncoder(vocabularies, scalings, roles.date_parts, roles.dates, roles.bins)
 
 
-def _is_text(y: np.ndarray) -> bool:
-    return any(isinstance(value, str) for value in y)
+class TableStatistics:
+    """What is known about the columns of a table and about its target after some blocks."""
+
+    def __init__(self, columns: ColumnStatistics, target: TargetStatistics) -> None:
+        self.columns, self.target = columns, target
+
+    def add(self, block: Block) -> None:
+        """Learn from some rows."""
+        self.target.add(block.y, block.weight, block.first_row)
+        self.columns.add(block.table, block.first_row)
+
+    def merge(self, other: "TableStatistics") -> None:
+        """Add what was learned elsewhere."""
+        self.target.merge(other.target)
+        self.columns.merge(other.columns)
 
 
-def _is_missing(y: np.ndarray) -> np.ndarray:
-    if y.dtype == object:
-        return np.fromiter((value is None or value != value for value in y), bool, len(y))
-    return np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)
+class BinStatistics:
+    """What the bins of ``discretize`` are made of, learned block by block.
+
+    Parameters
+    ----------
+    rules : mapping of column to int, "quantile" or "tree"
+    target : TargetStatistics
+    sample_rows, seed : int
+        Of the sample of rows.
+    """
+
+    def __init__(
+        self, rules: Mapping[str, Any], target: TargetStatistics, *, sample_rows: int, seed: int = 0
+    ) -> None:
+        self._rules, self._target = rules, target
+        self._sample = RowSample(sample_rows, seed=seed)
+
+    def add(self, block: Block) -> None:
+        """Learn from some rows."""
+        self._target.add(block.y, None, block.first_row)
+        columns = [block.table[name].to_numbers() for name in self._rules]
+        self._sample.add(np.stack(columns, axis=1), block.y)
+
+    def merge(self, other: "BinStatistics") -> None:
+        """Add what was learned elsewhere."""
+        self._target.merge(other._target)
+        self._sample.merge(other._sample)
+
+    def bins(self) -> dict[str, Bins]:
+        """Return the bins of each column."""
+        if not self._sample.columns:
+            return {name: Bins(()) for name in self._rules}
+        self._target.target()  # says what is wrong with it, if anything is
+        numbers, target = self._sample.columns
+        is_classification = self._target.is_class
+        return {
+            name: Bins.by_rule(rule, values, target, is_classification=is_classification)
+            for (name, rule), values in zip(self._rules.items(), numbers.T, strict=True)
+        }
+
+
+def learn_encoder(table: Table, *, min_frequency: float = 1, **options: Any) -> TableEncoder:
+    """Return what turns a whole table into codes and numbers; the options are those of `Roles.of`.
+
+    For tables without a target, so that no bins can be found.
+    """
+    roles = Roles.of(table, **options)
+    statistics = ColumnStatistics(table, roles, sample_rows=max(1, table.n_rows))
+    statistics.add(table)
+    return statistics.encoder(min_frequency)

@@ -1,32 +1,15 @@
-"""Any table -> named Arrow columns, the same ones whatever the table came from.
+"""Named Arrow columns of equal length: what every table is inside of catspace."""
 
-pandas, polars and Arrow tables come in through narwhals, numpy arrays and nested lists column by
-column. From here on a value is missing when it
-is an Arrow null: None, NaN, NaT, ``pd.NA`` and polars' null cannot be told apart any more.
-"""
-
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
-from typing import Any, cast
+from functools import cached_property
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from narwhals.exceptions import DuplicateError
 
-from catspace.exceptions import InputError, InputTypeError, did_you_mean, shorten
-
-# What Arrow raises where objects are not all of one type that it knows.
-_NOT_ONE_TYPE = (
-    pa.ArrowInvalid,
-    pa.ArrowTypeError,
-    pa.ArrowNotImplementedError,
-    OverflowError,
-    UnicodeEncodeError,
-)
+from catspace.data.kinds import Part, factorize, is_text
+from catspace.exceptions import InputError, did_you_mean, shorten
 
 _TEMPORAL_PARTS: dict[str, Callable[[pa.Array], pa.Array]] = {
     "year": pc.year,
@@ -75,9 +58,9 @@ class Column:
             return True
         type_ = self.parts[0][1].type
         return bool(
-            pa.types.is_dictionary(type_)
+            self.is_boolean
+            or pa.types.is_dictionary(type_)
             or is_text(type_)
-            or pa.types.is_boolean(type_)
             or pa.types.is_null(type_)
             or pa.types.is_binary(type_)
             or pa.types.is_large_binary(type_)
@@ -86,11 +69,21 @@ class Column:
         )
 
     @property
+    def is_boolean(self) -> bool:
+        """Whether the column holds truth values, which are categories or the numbers 0 and 1."""
+        return len(self.parts) == 1 and bool(pa.types.is_boolean(self.parts[0][1].type))
+
+    @property
     def is_date(self) -> bool:
         """Whether the column holds dates or points in time."""
         return self.type is not None and bool(
             pa.types.is_date(self.type) or pa.types.is_timestamp(self.type)
         )
+
+    @cached_property
+    def factors(self) -> list[Part]:
+        """The distinct values of each part; kept, since to find them takes most of the time."""
+        return [(where, *factorize(values)) for where, values in self.parts]
 
     def take(self, rows: np.ndarray) -> "Column":
         """Return some of the rows, each at most once."""
@@ -183,6 +176,10 @@ class Table:
         """The names of the columns, in order."""
         return [column.name for column in self.columns]
 
+    def __getitem__(self, name: str) -> Column:
+        """Return the column of that name."""
+        return self.columns[self.names.index(name)]
+
     def pop(self, name: str, what: str = "target") -> tuple["Table", Column]:
         """Return the table without the column of that name, and the column."""
         if name not in self.names:
@@ -190,7 +187,7 @@ class Table:
                 f"The {what} {name!r} is not a column of the table.{did_you_mean(name, self.names)}"
             )
         rest = self.select([other for other in self.names if other != name])
-        return rest, self.columns[self.names.index(name)]
+        return rest, self[name]
 
     def select(self, names: Iterable[str]) -> "Table":
         """Return some of the columns, in the order asked for."""
@@ -210,110 +207,6 @@ class Table:
         return replace(self, columns=columns, n_rows=len(rows))
 
 
-def read_table(source: Any) -> Table:
-    """Read any table that users have.
-
-    Parameters
-    ----------
-    source : pandas, polars or Arrow table, 2-d array or list of rows
-        Whatever narwhals understands works, lazy frames included.
-
-    Returns
-    -------
-    Table
-
-    Examples
-    --------
-    >>> table = read_table({"store": [1, 2], "state": ["HE", None]})
-    >>> table.names
-    ['store', 'state']
-    """
-    if isinstance(source, Table):
-        return source
-    if type(source).__module__.startswith("scipy.sparse"):
-        raise InputTypeError(
-            "Sparse data was passed, but dense data is required.",
-            hint="category columns need no one-hot encoding here; pass them as they are.",
-        )
-    if isinstance(source, Mapping):
-        return _from_dict(source)
-    try:
-        frame = nw.from_native(source)
-    except DuplicateError:
-        names = source.column_names if isinstance(source, pa.Table) else source.columns
-        raise _duplicated(map(str, names)) from None
-    except TypeError:
-        return _from_array(source)
-    return _from_narwhals(frame.collect() if isinstance(frame, nw.LazyFrame) else frame)
-
-
-def read_vector(source: Any, what: str) -> np.ndarray:
-    """Return a target or a weight as a numpy array, from a list, array, series or column.
-
-    Text comes back as object, numbers as they are; missing values are NaN or None.
-    """
-    if isinstance(source, Column):
-        (_, values), *more = source.parts
-        if more:
-            raise InputError(f"The {what} {source.name!r} mixes several types.")
-        if pa.types.is_dictionary(values.type):
-            values = values.dictionary_decode()
-        return _without_na(np.asarray(values.to_numpy(zero_copy_only=False)))
-    if type(source).__module__.startswith("scipy.sparse"):
-        raise InputTypeError(f"The {what} is sparse, but a dense array is required.")
-    frame = nw.from_native(source, pass_through=True, allow_series=True)
-    if isinstance(frame, (nw.Series, nw.DataFrame)):
-        return _without_na(np.asarray(frame.to_numpy()))
-    if isinstance(source, pa.Array):
-        source = source.to_numpy(zero_copy_only=False)
-    try:
-        return _without_na(_unmask(source))
-    except ValueError:
-        raise InputError(f"The {what} is not one array: its rows differ in length.") from None
-
-
-def _unmask(source: Any) -> np.ndarray:
-    """Return an array, with None for what a masked array masks."""
-    if isinstance(source, np.ma.MaskedArray):
-        objects = np.array(source.data, dtype=object)
-        objects[np.ma.getmaskarray(source)] = None
-        return objects
-    return np.asarray(source)
-
-
-def _without_na(values: np.ndarray) -> np.ndarray:
-    """Return a vector with None where pandas' NA stands, which cannot even be compared."""
-    if values.dtype != object:
-        return values
-    is_na = np.fromiter((type(v).__name__ == "NAType" for v in values.flat), bool, values.size)
-    cleaned = values.copy()
-    cleaned[is_na.reshape(values.shape)] = None
-    return cleaned
-
-
-def make_frame(columns: Mapping[str, pa.Array], backend: str) -> Any:
-    """Return columns as a frame of the kind that the user works with.
-
-    Arrays have no frame of their own: then it is the first library at hand, and an Arrow table
-    where there is neither pandas nor polars.
-    """
-    table = pa.table(dict(columns))
-    if backend != "pyarrow":
-        for name in ("polars", "pandas") if backend == "polars" else ("pandas", "polars"):
-            if find_spec(name) is not None:
-                return nw.from_arrow(table, backend=cast(Any, name)).to_native()
-    return table
-
-
-def is_text(type_: pa.DataType) -> bool:
-    """Whether an Arrow type is one of the three string types."""
-    return bool(
-        pa.types.is_string(type_)
-        or pa.types.is_large_string(type_)
-        or pa.types.is_string_view(type_)
-    )
-
-
 def describe(type_: pa.DataType | None) -> str:
     """Return the word for a type that a user understands."""
     if type_ is None:
@@ -329,138 +222,3 @@ def describe(type_: pa.DataType | None) -> str:
     if pa.types.is_temporal(type_):
         return "dates"
     return str(type_)
-
-
-def _from_narwhals(frame: "nw.DataFrame[Any]") -> Table:
-    names = [str(name) for name in frame.columns]
-    if len(set(names)) < len(names):  # for instance 1 and '1'
-        raise _duplicated(names)
-    # scikit-learn's rule: names count only when all of them are text.
-    all_text = all(isinstance(name, str) for name in frame.columns)
-    columns = [
-        _column(name, frame.get_column(original))
-        for name, original in zip(names, frame.columns, strict=True)
-    ]
-    backend = frame.implementation.name.lower()
-    return Table(tuple(columns), len(frame), backend, named=all_text)
-
-
-def _column(name: str, series: "nw.Series[Any]") -> Column:
-    try:
-        values = series.to_arrow()
-    except _NOT_ONE_TYPE:
-        # Not to_numpy: polars has integers of 128 bits, and numpy does not.
-        objects = np.empty(len(series), dtype=object)
-        objects[:] = series.to_list()
-        return _mixed_column(name, objects)
-    return _arrow_column(name, values, lambda: series.to_numpy())
-
-
-def _arrow_column(name: str, values: pa.Array, objects: Callable[[], np.ndarray]) -> Column:
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-    if isinstance(values, pa.ChunkedArray):  # combine_chunks keeps chunks that would overflow
-        values = pa.concat_arrays(values.cast(pa.large_string()).chunks)
-    if pa.types.is_run_end_encoded(values.type):
-        values = pc.run_end_decode(values)
-    if pa.types.is_binary_view(values.type) or pa.types.is_fixed_size_binary(values.type):
-        values = values.cast(pa.large_binary())
-    type_ = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
-    if pa.types.is_nested(type_):
-        raise _no_single_value(name, values.drop_null()[:2].to_pylist())
-    if isinstance(type_, pa.BaseExtensionType):  # for instance the intervals of pd.cut
-        return _mixed_column(name, objects())
-    return Column(name, ((None, values),), len(values))
-
-
-def _from_dict(source: Mapping[Any, Any]) -> Table:
-    columns = []
-    for name, values in source.items():
-        if isinstance(values, (pa.Array, pa.ChunkedArray)):
-            columns.append(_arrow_column(str(name), values, values.to_pandas))
-            continue
-        if isinstance(values, str) or not isinstance(values, Iterable):
-            raise InputError(f"Column {str(name)!r} must be a list of values; got {values!r}.")
-        array = np.empty(len(listed := list(values)), dtype=object)
-        array[:] = listed
-        columns.append(_array_column(str(name), array))
-    lengths = {column.n_rows for column in columns}
-    if len(lengths) > 1:
-        raise InputError(f"The columns differ in length: {sorted(lengths)}.")
-    return Table(tuple(columns), lengths.pop() if lengths else 0, "numpy", named=True)
-
-
-def _from_array(source: Any) -> Table:
-    if not isinstance(source, (np.ndarray, list, tuple)) and not hasattr(source, "__array__"):
-        raise InputTypeError(
-            f"A table is needed: pandas, polars, Arrow, a 2-d array or a path to CSV or Parquet; "
-            f"got {type(source).__name__}."
-        )
-    try:
-        array = _unmask(source)
-        if array.dtype.kind in "US" and not isinstance(source, np.ndarray):
-            array = np.asarray(source, dtype=object)  # a list of rows keeps its numbers
-    except ValueError:
-        raise InputError("The rows of the table differ in length.") from None
-    if array.ndim != 2:
-        raise InputError(
-            f"Expected 2D array, got {array.ndim}D array instead, of shape {array.shape}.",
-            hint="Reshape your data: array.reshape(-1, 1) makes one column, "
-            "array.reshape(1, -1) one row.",
-        )
-    if array.dtype.kind == "c":
-        raise InputError(f"Complex data not supported, got an array of {array.dtype}.")
-    columns = [_array_column(f"x{i}", array[:, i]) for i in range(array.shape[1])]
-    return Table(tuple(columns), array.shape[0], "numpy", named=False)
-
-
-def _array_column(name: str, values: np.ndarray) -> Column:
-    values = np.ascontiguousarray(values)
-    try:
-        arrow = pa.array(values, from_pandas=True)
-    except _NOT_ONE_TYPE:
-        return _mixed_column(name, values)
-    return _arrow_column(name, arrow, lambda: values)
-
-
-def _mixed_column(name: str, values: np.ndarray) -> Column:
-    """Split a column of Python objects into one Arrow array for each Python type."""
-    objects = np.asarray(values, dtype=object)
-    type_ids = np.fromiter(map(id, map(type, objects)), dtype=np.int64, count=len(objects))
-    parts: list[tuple[np.ndarray | None, pa.Array]] = []
-    for type_id in np.unique(type_ids):
-        rows = np.flatnonzero(type_ids == type_id)
-        parts.append((rows, _objects_to_arrow(name, objects[rows])))
-    return Column(name, tuple(parts), len(objects))
-
-
-def _objects_to_arrow(name: str, objects: np.ndarray) -> pa.Array:
-    """Convert objects of one Python type; those that Arrow does not know become text."""
-    if isinstance(objects[0], (list, tuple, dict, set, frozenset, np.ndarray)):
-        raise _no_single_value(name, objects[:2])
-    try:
-        values = pa.array(objects, from_pandas=True)
-        if not isinstance(values.type, pa.BaseExtensionType):
-            return values
-    except _NOT_ONE_TYPE:  # integers past 64 bits too, and half a surrogate pair
-        pass
-    texts = [
-        None if value != value else str(value).encode(errors="replace").decode()
-        for value in objects
-    ]
-    return pa.array(texts, pa.large_string())
-
-
-def _no_single_value(name: str, examples: Iterable[object]) -> InputError:
-    return InputError(
-        f"Column {name!r} holds lists or structs, and a category is one value: "
-        f"{shorten(examples)}.",
-        hint="explode it into rows, or turn each value into text.",
-    )
-
-
-def _duplicated(names: Iterable[str]) -> InputError:
-    twice = sorted(name for name, count in Counter(names).items() if count > 1)
-    return InputError(
-        f"Column names must be unique, and these stand more than once: {shorten(twice)}."
-    )

@@ -11,9 +11,6 @@ from catspace.exceptions import InputError, ParameterError, did_you_mean, in_row
 
 TARGET_TRANSFORMS = ("log", "log1p", "paper")
 
-# Where nobody says what a target of whole numbers is: at most so many are classes.
-MOST_CLASSES = 20
-
 # A sigmoid cannot reach below zero, where the log of a target below 1 lies.
 _ALLOWED = {"log": "above 0", "log1p": "above -1", "paper": "of at least 1"}
 _IS_ALLOWED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -30,28 +27,28 @@ class Moments:
 
     Attributes
     ----------
-    n_rows : int
+    n_samples : int
     mean, std, largest : float64 arrays of shape (n_outputs,)
     """
 
-    n_rows: int
+    n_samples: int
     mean: np.ndarray
     std: np.ndarray
     largest: np.ndarray
 
     @classmethod
     def of(cls, values: np.ndarray) -> "Moments":
-        """Return the moments of values of shape (n_rows, n_outputs)."""
+        """Return the moments of values of shape (n_samples, n_outputs)."""
         return cls(len(values), values.mean(axis=0), values.std(axis=0), values.max(axis=0))
 
     def merge(self, other: "Moments") -> "Moments":
         """Return the moments of both blocks together."""
-        n_rows = self.n_rows + other.n_rows
-        share = other.n_rows / n_rows
+        n_samples = self.n_samples + other.n_samples
+        share = other.n_samples / n_samples
         step = other.mean - self.mean
         variance = (1 - share) * self.std**2 + share * other.std**2 + share * (1 - share) * step**2
         largest = np.maximum(self.largest, other.largest)
-        return Moments(n_rows, self.mean + share * step, np.sqrt(variance), largest)
+        return Moments(n_samples, self.mean + share * step, np.sqrt(variance), largest)
 
 
 @dataclass(frozen=True)
@@ -73,14 +70,6 @@ class RegressionTarget:
     centre: np.ndarray
     scale: np.ndarray
     is_vector: bool
-
-    @classmethod
-    def fit(cls, y: Any, transform: str | None = None) -> "RegressionTarget":
-        """Learn the scale of a target of shape (n_rows,) or (n_rows, n_outputs)."""
-        check_transform(transform)
-        values = as_numbers(y)
-        moments = Moments.of(transformed(np.atleast_2d(values.T).T, transform))
-        return cls.from_moments(moments, transform, is_vector=values.ndim == 1)
 
     @classmethod
     def from_moments(
@@ -110,7 +99,7 @@ class RegressionTarget:
         return document, {"target.centre": self.centre, "target.scale": self.scale}
 
     def encode(self, y: Any) -> np.ndarray:
-        """Return what the network learns; float32 of shape (n_rows, n_outputs)."""
+        """Return what the network learns; float32 of shape (n_samples, n_outputs)."""
         values = np.atleast_2d(as_numbers(y).T).T
         if values.shape[1] != self.n_outputs:
             raise InputError(
@@ -121,7 +110,7 @@ class RegressionTarget:
         return np.asarray((moved - self.centre) / scale, dtype=np.float32)
 
     def decode(self, outputs: np.ndarray) -> np.ndarray:
-        """Return predictions on the user's scale, from outputs of shape (n_rows, n_outputs)."""
+        """Return predictions on the user's scale, from outputs of shape (n_samples, n_outputs)."""
         moved = outputs.astype(np.float64) * self.scale + self.centre
         if self.transform is not None:
             moved = np.minimum(moved, LARGEST_EXPONENT)
@@ -141,11 +130,6 @@ class ClassTarget:
     classes: np.ndarray
     output_activation = "identity"
 
-    @classmethod
-    def fit(cls, y: np.ndarray) -> "ClassTarget":
-        """Learn the classes of a target of shape (n_rows,)."""
-        return cls(np.unique(y))
-
     @property
     def n_outputs(self) -> int:
         """The number of outputs of the network: one logit for each class."""
@@ -156,7 +140,7 @@ class ClassTarget:
         return {"dtype": self.classes.dtype.str}, {"target.classes": pa.array(self.classes)}
 
     def encode(self, y: np.ndarray) -> np.ndarray:
-        """Return the position of each label among the classes; int64 of shape (n_rows,)."""
+        """Return the position of each label among the classes; int64 of shape (n_samples,)."""
         y = y.ravel()
         if y.dtype == object and any(value is None for value in y):
             raise InputError("Input y contains NaN: the class of some rows is missing.")
@@ -172,9 +156,10 @@ class ClassTarget:
         return np.asarray(self.classes[codes])
 
 
-def target_from_state(
-    document: Mapping[str, Any], arrays: Mapping[str, Any]
-) -> RegressionTarget | ClassTarget:
+Target = RegressionTarget | ClassTarget
+
+
+def target_from_state(document: Mapping[str, Any], arrays: Mapping[str, Any]) -> Target:
     """Return the target that `to_state` took apart."""
     if "target.classes" in arrays:
         classes = arrays["target.classes"].to_numpy(zero_copy_only=False)

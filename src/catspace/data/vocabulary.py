@@ -5,28 +5,31 @@ seen in fit but too rarely to be learned, and one that was never seen are three 
 and each has a row of its own.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from catspace.data.table import Column, is_text
+from catspace.data.kinds import (
+    Part,
+    convert_exactly,
+    describe_kinds,
+    factorize,
+    find_positions,
+    merge_counts,
+    sort_counts,
+)
+from catspace.data.table import Column
 from catspace.exceptions import UnknownCategoryError, did_you_mean, warn
 
 MISSING, RARE, UNSEEN = 0, 1, 2
 N_SPECIAL = 3
 SPECIAL_NAMES = ("(missing)", "(rare)", "(unseen)")
 
-# Whole floats up to here are exact, so they can stand for integers.
-LARGEST_EXACT = 2.0**53
 # Fewer distinct values than this are kept as they come, block by block.
 _SMALLEST_MERGE = 1 << 16
-
-# A part of a column: its rows (None is all), kind, distinct values, and their place in each row.
-Part = tuple[np.ndarray | None, str, pa.Array, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Vocabulary:
         All values seen in fit, sorted; rare ones are among them.
     rows : mapping of kind to int64 array
         The embedding row of each value: RARE, or one from ``N_SPECIAL`` on.
-    counts : int64 array of shape (n_rows,)
+    counts : int64 array of shape (n_codes,)
         How often each row was met in fit.
     """
 
@@ -63,8 +66,8 @@ class Vocabulary:
         min_frequency : int, default=1
             Values that occur less often share the row of the rare.
         max_categories : int, optional
-            Only so many of the most frequent values have a row of their own; of equally frequent
-            ones the first in the order of the values.
+            The column has at most so many rows, that of the rare included; the most frequent
+            values have one of their own, of equally frequent ones the first in their order.
         """
         counts = ValueCounts()
         counts.add(column)
@@ -94,7 +97,7 @@ class Vocabulary:
         return tuple(self.values)
 
     @property
-    def n_rows(self) -> int:
+    def n_codes(self) -> int:
         """The number of rows of an embedding of this column, special ones included."""
         return len(self.counts)
 
@@ -126,7 +129,7 @@ class Vocabulary:
         -------
         int32 array of shape (n_rows,)
         """
-        parts = _factorize_parts(column)
+        parts = column.factors
         known = set(self.kinds)
         new = {
             kind
@@ -146,7 +149,7 @@ class Vocabulary:
             Of the categories in ``categories``. All others count as unseen.
         """
         kept = np.concatenate([np.arange(N_SPECIAL), N_SPECIAL + np.sort(positions)])
-        new_row = np.full(self.n_rows, -1, dtype=np.int64)
+        new_row = np.full(self.n_codes, -1, dtype=np.int64)
         new_row[kept] = np.arange(len(kept))
         values, rows = {}, {}
         for kind, old in self.rows.items():
@@ -192,7 +195,7 @@ class Vocabulary:
         if kind not in self.values:
             return np.where(missing, MISSING, UNSEEN).astype(np.int32)
         known = self.values[kind]
-        position = _find(_convert_exactly(dictionary, known.type), known)
+        position = find_positions(convert_exactly(dictionary, known.type), known)
         rows = np.where(position >= 0, self.rows[kind][position], UNSEEN)
         return np.where(missing, MISSING, rows).astype(np.int32)
 
@@ -218,7 +221,7 @@ class ValueCounts:
 
     def add(self, column: Column) -> None:
         """Count the values of a column or of one block of it."""
-        self.add_parts(_factorize_parts(column), column.n_rows)
+        self.add_parts(column.factors, column.n_rows)
 
     def add_parts(self, parts: Sequence[Part], n_rows: int) -> None:
         """Count values that were factorized already."""
@@ -235,23 +238,11 @@ class ValueCounts:
         for kind, values in other._values.items():
             self._extend(kind, values, other._counts[kind])
 
-    def learn(
-        self, column: Column, min_frequency: int = 1, max_categories: int | None = None
-    ) -> tuple[Vocabulary, np.ndarray]:
-        """Count a whole column, and return its vocabulary and its codes.
-
-        The distinct values, which take most of the time, are found only once.
-        """
-        parts = _factorize_parts(column)
-        self.add_parts(parts, column.n_rows)
-        vocabulary = self.vocabulary(min_frequency, max_categories)
-        return vocabulary, vocabulary.codes(parts, column.n_rows)
-
     def vocabulary(self, min_frequency: int = 1, max_categories: int | None = None) -> Vocabulary:
         """Return the categories, the same whatever the blocks were."""
         values, frequencies, rows = {}, {}, {}
         for kind in sorted(self._values):
-            values[kind], frequencies[kind] = _sort(self._values[kind], self._counts[kind])
+            values[kind], frequencies[kind] = sort_counts(self._values[kind], self._counts[kind])
         is_kept = _choose(frequencies, min_frequency, max_categories)
         row_counts = [np.zeros(N_SPECIAL, dtype=np.int64)]
         n_present, next_row = 0, N_SPECIAL
@@ -273,7 +264,7 @@ class ValueCounts:
         # When what waits is as much as what was merged last: each value is merged a few times
         # only, and memory is that of the distinct values.
         if sum(map(len, kept[1:])) > max(_SMALLEST_MERGE, len(kept[0])):
-            merged, merged_counts = _merge(kept, kept_counts)
+            merged, merged_counts = merge_counts(kept, kept_counts)
             self._values[kind], self._counts[kind] = [merged], [merged_counts]
 
 
@@ -295,158 +286,21 @@ def category_array(
     return array if rows is None else array.take(pa.array(np.asarray(rows, dtype=int)))
 
 
-def factorize(values: pa.Array) -> tuple[str, pa.Array, np.ndarray]:
-    """Split values into their kind, the distinct ones and where each of them stands.
-
-    Returns
-    -------
-    kind : str
-        "number", "text", "time", "duration", "clock" or "bytes".
-    dictionary : Arrow array
-        The distinct values in their kind's canonical type; nulls and repetitions may occur.
-    indices : int array of shape (len(values),)
-        Positions in the dictionary, -1 for missing.
-    """
-    if pa.types.is_null(values.type):
-        return "text", pa.array([], pa.large_string()), np.full(len(values), -1, dtype=np.int64)
-    encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-    indices = encoded.indices
-    if indices.null_count:
-        indices = indices.cast(pa.int64()).fill_null(-1)
-    kind, dictionary = _canonical(encoded.dictionary)
-    return kind, dictionary, np.asarray(indices.to_numpy(zero_copy_only=False))
-
-
-def _factorize_parts(column: Column) -> list[Part]:
-    return [(where, *factorize(values)) for where, values in column.parts]
-
-
-def _canonical(values: pa.Array) -> tuple[str, pa.Array]:
-    """Return the kind of the values, and the values in the one type that stands for it."""
-    type_ = values.type
-    if is_text(type_) or pa.types.is_null(type_):
-        return "text", values.cast(pa.large_string())
-    if pa.types.is_boolean(type_):
-        return "number", values
-    if pa.types.is_unsigned_integer(type_):
-        fits = len(values) == 0 or (pc.max(values).as_py() or 0) < 2**63
-        return "number", values.cast(pa.int64() if fits else pa.uint64())
-    if pa.types.is_integer(type_):
-        return "number", values.cast(pa.int64())
-    if pa.types.is_floating(type_) or pa.types.is_decimal(type_):
-        return "number", _whole_if_possible(values)
-    if pa.types.is_timestamp(type_) or pa.types.is_date(type_):
-        return "time", values.cast(pa.timestamp("us", getattr(type_, "tz", None)), safe=False).cast(
-            pa.timestamp("us")
-        )
-    if pa.types.is_duration(type_):
-        return "duration", values.cast(pa.duration("us"), safe=False)
-    if pa.types.is_time(type_):
-        return "clock", values.cast(pa.time64("us"), safe=False)
-    if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
-        return "bytes", values.cast(pa.large_binary())
-    return "text", values.cast(pa.large_string())
-
-
-def _whole_if_possible(values: pa.Array) -> pa.Array:
-    """Return floats as integers where all of them are whole; NaN becomes null."""
-    floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    present = ~np.isnan(floats)
-    whole = (np.abs(floats) <= LARGEST_EXACT) & (np.trunc(floats) == floats)
-    if whole[present].all():
-        return pa.array(np.where(present, floats, 0).astype(np.int64), mask=~present)
-    return pa.array(np.where(floats == 0, 0.0, floats), mask=~present)  # -0.0 is 0.0
-
-
-def _convert_exactly(values: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Convert numbers to another type; those that it cannot hold become null."""
-    if values.type == type_:
-        return values
-    valid = values.is_valid().to_numpy(zero_copy_only=False)
-    numbers = values.fill_null(False if pa.types.is_boolean(values.type) else 0)
-    numbers = numbers.to_numpy(zero_copy_only=False)
-    with np.errstate(invalid="ignore"):
-        converted = numbers.astype(type_.to_pandas_dtype())
-        exact = valid & (converted.astype(numbers.dtype) == numbers)
-        exact &= (converted < 0) == (numbers < 0)  # -1 is not the largest unsigned integer
-    return pa.array(converted, type_, mask=~exact)
-
-
 def _choose(
     frequencies: Mapping[str, np.ndarray], min_frequency: int, max_categories: int | None
 ) -> dict[str, np.ndarray]:
     """Return which values of each kind have a row of their own, from how often each occurs."""
     frequency = np.concatenate([np.empty(0, dtype=np.int64), *frequencies.values()])
     kept = frequency >= min_frequency
-    if max_categories is not None:
-        kept[np.argsort(-frequency, kind="stable")[max_categories:]] = False
+    has_rare = not kept.all()
+    if max_categories is not None and kept.sum() + has_rare > max_categories:
+        # As in scikit-learn, the vector that the others have in common is one of them.
+        kept[np.argsort(-frequency, kind="stable")[max_categories - 1 :]] = False
     ends = np.cumsum([len(part) for part in frequencies.values()])
     return {
         kind: kept[end - len(frequencies[kind]) : end]
         for kind, end in zip(frequencies, ends, strict=True)
     }
-
-
-def _find(values: pa.Array, known: pa.Array) -> np.ndarray:
-    """Return the position of each value among the known ones, which differ; -1 where it is not.
-
-    The table of hashes is built of the shorter of the two: a block of rows has few values, and
-    finding them must not cost a table of all that are known.
-    """
-    if len(values) >= len(known):
-        found = pc.index_in(values, value_set=known, skip_nulls=True)
-        return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False))
-    distinct = values.dictionary_encode()  # which may hold one twice
-    found = pc.index_in(known, value_set=distinct.dictionary, skip_nulls=True)
-    met = found.is_valid().to_numpy(zero_copy_only=False).nonzero()[0]
-    position = np.full(len(distinct.dictionary) + 1, -1)  # the last one is that of null
-    position[found.drop_null().to_numpy()] = met
-    return np.asarray(position[distinct.indices.fill_null(-1).to_numpy(zero_copy_only=False)])
-
-
-def _merge(arrays: Sequence[pa.Array], counts: Sequence[np.ndarray]) -> tuple[pa.Array, np.ndarray]:
-    """Return the distinct values of one kind, in any order, and how often each occurs."""
-    widest = _widest(arrays)
-    # Not group_by, which takes three times as long on large strings.
-    encoded = pa.concat_arrays([array.cast(widest, safe=False) for array in arrays])
-    encoded = encoded.dictionary_encode()
-    sums = np.bincount(encoded.indices.to_numpy(), np.concatenate(counts))
-    return encoded.dictionary, sums.astype(np.int64)
-
-
-def _sort(arrays: Sequence[pa.Array], counts: Sequence[np.ndarray]) -> tuple[pa.Array, np.ndarray]:
-    """Return the distinct values of one kind, sorted, and how often each occurs."""
-    is_merged = len(arrays) > 1
-    values, frequency = _merge(arrays, counts) if is_merged else (arrays[0], counts[0])
-    order = pc.sort_indices(values)
-    values, frequency = values.take(order), frequency[order.to_numpy()]
-    # One block alone hardly ever holds a value twice, and to see that is faster than to merge.
-    if not is_merged and pc.any(pc.equal(values[1:], values[:-1])).as_py():
-        return _sort(*([part] for part in _merge(arrays, counts)))
-    return values, frequency
-
-
-def _widest(arrays: Sequence[pa.Array]) -> pa.DataType:
-    """Return the type that holds all values of one kind; only numbers have several."""
-    types = {array.type for array in arrays}
-    if len(types) == 1:
-        return types.pop()
-    if types <= {pa.bool_(), pa.int64()}:
-        return pa.int64()
-    signed = [array for array in arrays if array.type == pa.int64()]
-    if types <= {pa.bool_(), pa.int64(), pa.uint64()} and all(
-        pc.min(array).as_py() >= 0 for array in signed
-    ):
-        return pa.uint64()
-    return pa.float64()
-
-
-_KIND_WORDS = {"number": "numbers", "time": "dates", "clock": "times", "duration": "durations"}
-
-
-def describe_kinds(kinds: Iterable[str]) -> str:
-    """Return the kinds of values in words: ``numbers and text``."""
-    return " and ".join(_KIND_WORDS.get(kind, kind) for kind in sorted(kinds))
 
 
 def _warn_about_kinds(column: str, known: set[str], new: set[str]) -> None:

@@ -3,24 +3,23 @@
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ray.train import CheckpointConfig, FailureConfig, RunConfig, ScalingConfig
 from ray.train.torch import TorchConfig, TorchTrainer
-from sklearn.utils import check_random_state
 
+from catspace.data.labels import Labels
 from catspace.distributed.board import open_board
 from catspace.distributed.cluster import check_workers, connect, ordered_data, plain_errors
 from catspace.distributed.tables import ClusterTable
 from catspace.distributed.worker import Assignment, read_results, work
 from catspace.estimators.base import EmbeddingEstimator
+from catspace.estimators.fitting import finish
 from catspace.exceptions import InputError, ParameterError
-from catspace.model.progress import TrainingProgress
-from catspace.model.training import Epoch
-from catspace.preparation.material import Reader
-from catspace.preparation.streaming import Labels
+from catspace.preparation.encoding import RowEncoding
+from catspace.preparation.learning import Weigher, survey
+from catspace.preparation.prepare import count_held_back
 from catspace.validation import check_int, check_option
 
 _Estimator = TypeVar("_Estimator", bound=EmbeddingEstimator)
@@ -35,6 +34,7 @@ def fit(
     *,
     sample_weight: str | None = None,
     X_val: Any = None,
+    sample_weight_val: str | None = None,
     num_workers: int = 2,
     parallel: str = "rows",
     use_gpu: bool = False,
@@ -61,6 +61,8 @@ def fit(
         The name of the column of weights.
     X_val : the same as ``dataset``, optional
         Rows to judge each epoch by, target included.
+    sample_weight_val : str, optional
+        The name of the column of ``X_val`` that holds their weights.
     num_workers : int, default=2
         Each needs a CPU, or a GPU with ``use_gpu``.
     parallel : {"rows", "networks"}, default="rows"
@@ -93,7 +95,7 @@ def fit(
     check_option("parallel", parallel, PARALLEL)
     if not isinstance(y, str):
         raise InputError(f"y must be the name of a column of the table; got {type(y).__name__}.")
-    estimator._check_parameters()
+    job = estimator.start_fit()
     if parallel == "networks" and num_workers > check_int("n_networks", estimator.n_networks):
         raise ParameterError(
             f'parallel="networks" gives each worker networks of its own; there are '
@@ -103,47 +105,35 @@ def fit(
     connect()
     with plain_errors(), ordered_data(is_quiet=estimator.verbose < 2), ExitStack() as stack:
         check_workers(num_workers, use_gpu=use_gpu)
-        random = check_random_state(estimator.random_state)
-        reader = Reader(
-            type(estimator).__name__,
-            estimator._target_kind(),
-            estimator.get_params(deep=False),
-            random,
-            stack,
-        )
+        preparation = job.preparation(stack)
         table = ClusterTable.open(dataset, Labels(y, sample_weight))
-        learned = reader.learn(table)
-        encoding = learned.encoding
+        found = survey(table, preparation.target_kind, preparation.parameters)
+        learned, encoding = found.learned, RowEncoding(found.learned, found.weigher)
         n_parts = num_workers if parallel == "rows" else 1
         shares = table.encode(encoding).share(n_parts)
         validation, n_held_back = None, [0] * n_parts
         if X_val is not None:
-            judges = ClusterTable.open(X_val, Labels(y, schema=learned.schema))
-            validation = judges.encode(replace(encoding, weigh=None)).share(n_parts)
+            labels = Labels(y, sample_weight_val, schema=learned.schema)
+            weigher = None if sample_weight_val is None else Weigher()
+            judges = ClusterTable.open(X_val, labels)
+            validation = judges.encode(RowEncoding(learned, weigher)).share(n_parts)
         elif estimator.early_stopping:
-            n_held_back = [reader.n_held_back(share.n_rows) for share in shares]
+            parameters = preparation.parameters
+            n_held_back = [count_held_back(parameters, share.n_rows) for share in shares]
         n_used = sum(share.n_rows for share in shares) - sum(n_held_back)
-        job = estimator._plan(encoding.encoder, encoding.target, n_used, random)
+        plan = job.plan(learned, n_used)
         if storage_path is None:
             storage_path = stack.enter_context(
                 tempfile.TemporaryDirectory(prefix="catspace-", ignore_cleanup_errors=True)
             )
-        progress = stack.enter_context(
-            TrainingProgress(len(job.seeds), job.recipe.epochs, int(estimator.verbose))
-        )
-
-        def listen(epoch: Epoch) -> None:
-            progress(epoch)
-            if on_epoch is not None:
-                on_epoch({**asdict(epoch), "max_epochs": job.recipe.epochs})
-
-        board = stack.enter_context(open_board(listen, progress.tell))
+        listen, tell = stack.enter_context(job.progress(plan, on_epoch))
+        board = stack.enter_context(open_board(listen, tell))
         assignment = Assignment(
-            job,
+            plan,
             shares,
             validation,
             n_held_back,
-            learned.numbers,
+            found.numbers,
             is_by_network=parallel == "networks",
             board=board,
         )
@@ -161,7 +151,6 @@ def fit(
         checkpoint = trainer.fit().checkpoint
         assert checkpoint is not None  # the workers have reported at least once
         with checkpoint.as_directory() as folder:
-            trained, counts = read_results(Path(folder), job)
-    return estimator._keep(
-        trained, counts, learned.schema, encoding.encoder, encoding.target, table.columns.backend
-    )
+            trained, counts = read_results(Path(folder), plan)
+    estimator.fitted_ = finish(trained, counts, learned, plan)
+    return estimator

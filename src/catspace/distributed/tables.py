@@ -12,10 +12,12 @@ import pyarrow as pa
 import ray
 import ray.data
 
-from catspace.data.statistics import Block
-from catspace.data.table import Table, read_table
+from catspace.data.labels import Block, Labels
+from catspace.data.reading import read_table
+from catspace.data.table import Table
 from catspace.exceptions import InputError, InputTypeError
-from catspace.preparation.streaming import BLOCK_ROWS, Labels, RowEncoding, Statistics
+from catspace.preparation.encoding import RowEncoding
+from catspace.preparation.tables import BLOCK_ROWS, Statistics
 from catspace.storage.blocks import FileBlocks, check_block
 from catspace.storage.files import DataFile, is_parquet
 
@@ -44,6 +46,12 @@ class ClusterTable:
     schema: pa.Schema
     labels: Labels
     files: FileBlocks | None = None
+    n_in_memory = 0
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.labels.weight is not None
 
     @classmethod
     def open(cls, source: Any, labels: Labels) -> "ClusterTable":
@@ -86,7 +94,7 @@ class ClusterTable:
         def encode_block(arrow: pa.Table) -> pa.Table:
             encoding = ray.get(shared)
             block = _read_block(arrow, schema, labels)
-            records = np.empty(0, encoding.record) if block is None else encoding.encode(block)
+            records = np.empty(0, encoding.record) if block is None else encoding.pack(block)
             return _to_arrow(records)
 
         rows = EncodedRows(self._map(encode_block).materialize(), encoding.record)
@@ -197,7 +205,8 @@ def _read_block(arrow: pa.Table, schema: pa.Schema, labels: Labels) -> Block | N
     check_block(arrow.schema, schema)
     if arrow.num_rows == 0:
         return None
-    return labels.split(read_table(arrow.select(schema.names)), None)
+    block = labels.split(read_table(arrow.select(schema.names)), None)
+    return block if len(block.y) else None
 
 
 def _to_arrow(records: np.ndarray) -> pa.Table:

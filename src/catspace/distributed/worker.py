@@ -21,11 +21,11 @@ from catspace.distributed.board import Board
 from catspace.distributed.tables import Share
 from catspace.model.memory import available_memory
 from catspace.model.network import EntityNetwork
-from catspace.model.plan import Job
+from catspace.model.plan import TrainingPlan
 from catspace.model.team import Alone, Processes
 from catspace.model.training import Epoch, Trained, Training
+from catspace.preparation.encoding import HoldBack, fill_caches
 from catspace.preparation.rows import CachedRows
-from catspace.preparation.streaming import fill_caches
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Assignment:
 
     Attributes
     ----------
-    job : Job
+    plan : TrainingPlan
     shares : sequence of Share
         The rows of each worker, or those of all.
     validation : sequence of Share, or None
@@ -49,7 +49,7 @@ class Assignment:
         Where to tell of each epoch.
     """
 
-    job: Job
+    plan: TrainingPlan
     shares: Sequence[Share]
     validation: Sequence[Share] | None
     n_held_back: Sequence[int]
@@ -63,29 +63,29 @@ def work(config: dict[str, Any]) -> None:
     assignment: Assignment = config["assignment"]
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-    job = replace(assignment.job, device=ray.train.torch.get_device())
+    plan = replace(assignment.plan, device=ray.train.torch.get_device())
     context = ray.train.get_context()
     rank, n_workers = context.get_world_rank(), context.get_world_size()
     assignment.board.introduce(rank)
     with ExitStack() as stack:
         rows, validation = _read(assignment, rank, stack)
-        indices = list(range(len(job.seeds)))
+        indices = list(range(len(plan.seeds)))
         if assignment.is_by_network:
             indices = indices[rank::n_workers]
-        need = job.memory(
+        need = plan.memory(
             rows.n_bytes, has_validation=validation is not None, n_networks=len(indices)
         )
-        need.check(available_memory(job.device), job.columns)
+        need.check(available_memory(plan.device), plan.columns)
         team = Alone() if assignment.is_by_network else Processes()
         trainings = [
             Training(
                 index,
-                job.architecture,
-                rows.to(job.device),
-                job.recipe,
-                job.seeds[index],
-                validation=None if validation is None else validation.to(job.device),
-                device=job.device,
+                plan.architecture,
+                rows.to(plan.device),
+                plan.recipe,
+                plan.seeds[index],
+                validation=None if validation is None else validation.to(plan.device),
+                device=plan.device,
                 team=team,
             )
             for index in indices
@@ -110,12 +110,12 @@ def work(config: dict[str, Any]) -> None:
                 ray.train.report({}, checkpoint=ray.train.Checkpoint.from_directory(folder))
 
 
-def read_results(folder: Path, job: Job) -> tuple[list[Trained], list[torch.Tensor]]:
+def read_results(folder: Path, plan: TrainingPlan) -> tuple[list[Trained], list[torch.Tensor]]:
     """Return the networks that the workers trained, and how often each code occurred."""
     trained, counts = [], list[torch.Tensor]()
-    for index in range(len(job.seeds)):
+    for index in range(len(plan.seeds)):
         found = torch.load(folder / f"network-{index}.pt", weights_only=True)
-        network = EntityNetwork(job.architecture)
+        network = EntityNetwork(plan.architecture)
         network.load_state_dict(found["network"])
         history = [Epoch(**epoch) for epoch in found["history"]]
         trained.append(Trained(index, network, history, found["best_epoch"], interrupted=False))
@@ -127,24 +127,31 @@ def _read(
     assignment: Assignment, rank: int, stack: ExitStack
 ) -> tuple[CachedRows, CachedRows | None]:
     """Copy a worker's rows to its disk, from where each epoch reads them."""
-    n_codes = assignment.job.architecture.n_rows
+    n_codes = assignment.plan.architecture.n_codes
     part = 0 if assignment.is_by_network else rank
-    share = assignment.shares[part]
+    share, n_held_back, hold_back = assignment.shares[part], assignment.n_held_back[part], None
+    if n_held_back:
+        random = np.random.RandomState(assignment.plan.seeds[0])
+        hold_back = HoldBack(n_held_back, share.n_rows, random)
     rows, held_back = fill_caches(
         stack,
         share.read(),
         share.record,
         n_codes,
         numbers=assignment.numbers,
-        n_rows=share.n_rows,
-        n_held_back=assignment.n_held_back[part],
-        random=np.random.RandomState(assignment.job.seeds[0]),
+        n_samples=share.n_rows,
+        hold_back=hold_back,
     )
     if assignment.validation is None:
         return rows, held_back
     share = assignment.validation[part]
     judges, _ = fill_caches(
-        stack, share.read(), share.record, n_codes, numbers=assignment.numbers, n_rows=share.n_rows
+        stack,
+        share.read(),
+        share.record,
+        n_codes,
+        numbers=assignment.numbers,
+        n_samples=share.n_rows,
     )
     return rows, judges
 

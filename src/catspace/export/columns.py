@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catspace.data.table import Table, read_table
+from catspace.data.reading import read_table
+from catspace.data.table import Table
 from catspace.exceptions import InputError, shorten
 from catspace.storage.cells import parse_column
 
@@ -59,7 +60,7 @@ def _typed(model: Any, block: pa.Table, *, is_text: bool) -> Table:
         )
     if not is_text:
         return read_table(block.select(wanted))
-    kinds = model.column_kinds()
+    kinds = model.fitted_.learned.encoder.kinds
     columns = tuple(
         parse_column(name, block[name].combine_chunks(), kinds[name]) for name in wanted
     )

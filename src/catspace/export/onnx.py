@@ -18,18 +18,12 @@ import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
 from catspace.data.bins import Bins
-from catspace.data.encoding import BEND, Scaling
 from catspace.data.hashing import HashedVocabulary
+from catspace.data.kinds import LARGEST_EXACT, describe_kinds
+from catspace.data.scaling import BEND, Scaling
 from catspace.data.table import Column
 from catspace.data.target import LARGEST_EXPONENT, ClassTarget, RegressionTarget
-from catspace.data.vocabulary import (
-    LARGEST_EXACT,
-    MISSING,
-    SPECIAL_NAMES,
-    UNSEEN,
-    Vocabulary,
-    describe_kinds,
-)
+from catspace.data.vocabulary import MISSING, SPECIAL_NAMES, UNSEEN, Vocabulary
 from catspace.estimators import EmbeddingEncoder
 from catspace.estimators.base import EmbeddingEstimator
 from catspace.exceptions import CatspaceError, InputError, InputTypeError
@@ -91,7 +85,8 @@ def to_onnx(model: EmbeddingEstimator) -> ModelProto:
     if not isinstance(model, EmbeddingEstimator):
         raise InputTypeError(f"A model of catspace is needed; got {type(model).__name__}.")
     check_is_fitted(model)
-    encoder, target, columns = model._encoder, model._target, model._schema.names
+    learned = model.fitted_.learned
+    encoder, target, columns = learned.encoder, learned.target, learned.schema.names
     _refuse_what_no_graph_does(model)
 
     graph = _Graph(columns)
@@ -220,18 +215,19 @@ def _refuse_what_no_graph_does(model: EmbeddingEstimator) -> None:
             hint='model.set_params(handle_unknown="mean") gives unseen categories the average '
             "vector.",
         )
-    for name in model._encoder.dates:
+    learned = model.fitted_.learned
+    for name in learned.encoder.dates:
         raise InputError(
             f"Column {name!r} holds dates, and an ONNX graph has no calendar to expand them by.",
             hint="put their parts into the table as columns of their own before fitting.",
         )
-    for name, vocabulary in model._encoder.vocabularies.items():
+    for name, vocabulary in learned.encoder.vocabularies.items():
         if isinstance(vocabulary, HashedVocabulary):
             raise InputError(
                 f"Column {name!r} is hashed into buckets, and an ONNX graph has no such hash.",
                 hint="fit with max_categories in place of hash_buckets.",
             )
-    if "" in model._schema.names:
+    if "" in learned.schema.names:
         raise InputError(
             "A column has no name, and every input of an ONNX graph needs one.",
             hint="name the column before fitting.",

@@ -34,7 +34,7 @@ class Architecture:
 
     Attributes
     ----------
-    n_rows : tuple of int
+    n_codes : tuple of int
         The number of rows of each embedding.
     dims : tuple of int
         The dimension of each embedding.
@@ -48,7 +48,7 @@ class Architecture:
     dropout : float
     """
 
-    n_rows: tuple[int, ...]
+    n_codes: tuple[int, ...]
     dims: tuple[int, ...]
     n_numbers: int
     n_bins: int
@@ -64,8 +64,8 @@ class Architecture:
     def table_shapes(self) -> list[tuple[int, int]]:
         """The rows and the width of the table of each column."""
         if self.input_encoding == "onehot":
-            return [(rows, self.hidden_layer_sizes[0]) for rows in self.n_rows]
-        return list(zip(self.n_rows, self.dims, strict=True))
+            return [(rows, self.hidden_layer_sizes[0]) for rows in self.n_codes]
+        return list(zip(self.n_codes, self.dims, strict=True))
 
 
 class PiecewiseLinear(nn.Module):
@@ -85,7 +85,7 @@ class PiecewiseLinear(nn.Module):
         self.width = n_numbers * (1 + n_bins)
 
     def set_bins(self, numbers: np.ndarray) -> None:
-        """Cut the range of each number at quantiles of these rows (n_rows, n_numbers)."""
+        """Cut the range of each number at quantiles of these rows (n_samples, n_numbers)."""
         n_bins = self.lower.shape[1]
         for i, values in enumerate(numbers.T):
             # Values that many rows share would be the edge of several bins: once is enough.
@@ -123,7 +123,7 @@ class EmbeddingInput(nn.Module):
         return torch.cat([*vectors, numbers], dim=1) if vectors else numbers
 
     def vectors(self) -> list[np.ndarray]:
-        """Return what the next layer sees of each row; arrays of shape (n_rows, dim)."""
+        """Return what the next layer sees of each row; arrays of shape (n_codes, dim)."""
         activation = ACTIVATIONS[self.activation]
         return [activation(table.detach()).cpu().numpy() for table in self.tables]
 
@@ -158,7 +158,7 @@ class OneHotInput(nn.Module):
         return total
 
     def vectors(self) -> list[np.ndarray]:
-        """Return the weights of each row; arrays of shape (n_rows, width)."""
+        """Return the weights of each row; arrays of shape (n_codes, width)."""
         return [table.detach().cpu().numpy() for table in self.tables]
 
     def initialize(self, initialization: str, generator: torch.Generator) -> None:

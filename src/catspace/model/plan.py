@@ -1,18 +1,24 @@
-"""What there is to train, before the first row is read: networks, their recipe and their seeds."""
+"""An estimator's parameters and what was learned of its table -> the networks to train."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 
+from catspace.exceptions import InputError, ParameterError
 from catspace.model.memory import MemoryNeed, estimate_memory
-from catspace.model.network import Architecture
+from catspace.model.network import ACTIVATIONS, Architecture
 from catspace.model.optimizer import sparse_tables
-from catspace.model.training import Recipe
+from catspace.model.recipe import Recipe, defaults_for, make_recipe, resolve
+from catspace.model.sizes import embedding_dims
+from catspace.preparation.learning import Learned
+from catspace.validation import check_int, check_option, check_real
 
 
 @dataclass(frozen=True)
-class Job:
+class TrainingPlan:
     """Everything that a training needs to know but the rows.
 
     Attributes
@@ -65,3 +71,134 @@ class Job:
         if not named:
             return "Every step updates all weights."
         return f"A step updates only the rows of its batch in: {', '.join(named)}."
+
+
+def make_plan(
+    parameters: Mapping[str, Any],
+    learned: Learned,
+    n_samples: int,
+    random: np.random.RandomState,
+) -> TrainingPlan:
+    """Return what there is to train, for a table with so many rows.
+
+    Parameters
+    ----------
+    parameters : mapping of str to object
+        Of the estimator.
+    learned : Learned
+    n_samples : int
+        The rows to train on.
+    random : RandomState
+        Draws the seeds.
+    """
+    encoder, target = learned.encoder, learned.target
+    architecture = make_architecture(
+        parameters,
+        n_samples=n_samples,
+        n_codes=encoder.n_codes,
+        n_values=encoder.n_values,
+        n_numbers=len(encoder.number_names),
+        n_outputs=target.n_outputs,
+        output_activation=target.output_activation,
+    )
+    _refuse_equal_names(encoder.vocabularies, architecture.dims, encoder.number_names)
+    recipe = make_recipe(
+        parameters, n_samples=n_samples, is_classification=learned.is_classification
+    )
+    n_networks = check_int("n_networks", parameters["n_networks"])
+    seeds = random.randint(np.iinfo(np.int32).max, size=n_networks).tolist()
+    device = make_device(parameters["device"])
+    return TrainingPlan(architecture, recipe, seeds, list(encoder.vocabularies), device)
+
+
+def check_parameters(parameters: Mapping[str, Any], *, is_classification: bool) -> None:
+    """Raise what would be raised when the table has been read, which may take hours."""
+    if isinstance(parameters["embedding_dim"], Mapping):  # names columns, which are not known yet
+        parameters = {**parameters, "embedding_dim": "auto"}
+    make_recipe(parameters, n_samples=1, is_classification=is_classification)
+    make_architecture(
+        parameters,
+        n_samples=1,
+        n_codes=(),
+        n_values={},
+        n_numbers=1,
+        n_outputs=1,
+        output_activation="identity",
+    )
+    check_int("n_networks", parameters["n_networks"])
+    make_device(parameters["device"])
+
+
+def make_architecture(
+    parameters: Mapping[str, Any],
+    *,
+    n_samples: int,
+    n_codes: Sequence[int],
+    n_values: Mapping[str, int],
+    n_numbers: int,
+    n_outputs: int,
+    output_activation: str,
+) -> Architecture:
+    """Return the shape of the network for columns of these sizes."""
+    defaults = defaults_for(n_samples)
+    encoding = check_option("input_encoding", parameters["input_encoding"], ("embedding", "onehot"))
+    hidden = resolve(parameters["hidden_layer_sizes"], defaults.hidden_layer_sizes)
+    dropout = resolve(parameters["dropout"], defaults.dropout)
+    return Architecture(
+        n_codes=tuple(n_codes),
+        dims=tuple(embedding_dims(parameters["embedding_dim"], n_values).values()),
+        n_numbers=n_numbers,
+        n_bins=defaults.n_bins,
+        n_outputs=n_outputs,
+        hidden_layer_sizes=_check_layers(hidden, needs_one=encoding == "onehot"),
+        input_encoding=encoding,
+        activation=check_option("activation", parameters["activation"], ACTIVATIONS),
+        embedding_activation=check_option(
+            "embedding_activation", parameters["embedding_activation"], ACTIVATIONS
+        ),
+        output_activation=output_activation,
+        dropout=check_real("dropout", dropout, at_least=0, below=1),
+    )
+
+
+def make_device(device: Any) -> torch.device:
+    """Return the device to compute on; "auto" takes a GPU where there is one."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+        torch.empty(0, device=chosen)
+    except (RuntimeError, TypeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ParameterError(
+            f'device must be "auto" or a device of torch that is here, such as "cpu"; '
+            f"got {device!r} ({reason})."
+        ) from None
+    return chosen
+
+
+def _check_layers(sizes: Any, *, needs_one: bool) -> tuple[int, ...]:
+    if isinstance(sizes, (int, np.integer)):
+        sizes = (sizes,)
+    if not isinstance(sizes, Iterable) or isinstance(sizes, str):
+        raise ParameterError(f"hidden_layer_sizes must be a tuple of ints; got {sizes!r}.")
+    layers = tuple(check_int("each of hidden_layer_sizes", size) for size in sizes)
+    if needs_one and not layers:
+        raise ParameterError('input_encoding="onehot" needs at least one hidden layer.')
+    return layers
+
+
+def _refuse_equal_names(
+    columns: Iterable[str], dims: Iterable[int], number_names: Iterable[str]
+) -> None:
+    """Raise where a component of one column would have the name of another column."""
+    names = set(number_names)
+    for column, dim in zip(columns, dims, strict=True):
+        for name in (f"{column}_{i}" for i in range(dim)):
+            if name in names:
+                raise InputError(
+                    f"The vectors of {column!r} have a component {name!r}, and so is another "
+                    "feature called.",
+                    hint="rename one of the two columns.",
+                )
+            names.add(name)

@@ -1,13 +1,38 @@
-"""Defaults that travel: what "auto" means for a table with this many rows.
+"""How networks are trained, and what "auto" means for a table with this many rows.
 
-A small table needs more passes in smaller batches and a firmer hand against overfitting, a large
-one fewer passes, larger batches and almost no hand at all. Between, everything moves smoothly with
+A small table needs more passes in smaller batches and more dropout against overfitting, a large
+one fewer passes, larger batches and hardly any dropout. Between, everything moves smoothly with
 the number of rows. The constants were chosen on validation parts of the Rossmann data and of the
 tables in docs/defaults.md, never on their test rows.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from catspace.validation import check_int, check_option, check_real
+
+REGRESSION_LOSSES = ("squared_error", "absolute_error", "huber", "quantile")
+
+# Of one step: where there are only a few, decay must not eat the weights before they learn.
+_LARGEST_SHRINKAGE = 0.05
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a network is trained; nothing here is "auto" any more."""
+
+    loss: str
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    weight_decay: float
+    optimizer: str = "adamw"
+    schedule: str = "cosine"
+    initialization: str = "normal"
+    quantile: float = 0.5
+    patience: int | None = None
 
 
 @dataclass(frozen=True)
@@ -37,7 +62,7 @@ class Defaults:
     shrinkage: float
 
 
-def defaults_for(n_rows: int) -> Defaults:
+def defaults_for(n_samples: int) -> Defaults:
     """Return the defaults for a training table.
 
     Examples
@@ -48,16 +73,62 @@ def defaults_for(n_rows: int) -> Defaults:
     >>> large.batch_size, large.max_epochs, large.dropout
     (512, 10, 0.0)
     """
-    n_rows = max(1, n_rows)
+    n_samples = max(1, n_samples)
     return Defaults(
         hidden_layer_sizes=(256, 128),
         n_bins=16,
-        dropout=round(_clamp(0.1 * math.log10(1e5 / n_rows), 0.0, 0.2), 3),
-        max_epochs=round(_clamp(10 * (200_000 / n_rows) ** 0.15, 5, 30)),
-        batch_size=int(_clamp(2 ** round(math.log2(math.sqrt(n_rows))), 32, 4096)),
+        dropout=round(_clamp(0.1 * math.log10(1e5 / n_samples), 0.0, 0.2), 3),
+        max_epochs=round(_clamp(10 * (200_000 / n_samples) ** 0.15, 5, 30)),
+        batch_size=int(_clamp(2 ** round(math.log2(math.sqrt(n_samples))), 32, 4096)),
         learning_rate=1e-2,
         shrinkage=2.5,
     )
+
+
+def make_recipe(
+    parameters: Mapping[str, Any], *, n_samples: int, is_classification: bool
+) -> Recipe:
+    """Return how a network is trained on so many rows, by an estimator's parameters."""
+    defaults = defaults_for(n_samples)
+    loss = "log_loss"
+    if not is_classification:
+        is_transformed = parameters["target_transform"] is not None
+        loss = check_option("loss", parameters["loss"], ("auto", *REGRESSION_LOSSES))
+        # The median stays the median when its scale is changed; the mean does not. Huber's loss
+        # comes close to the median and trains as smoothly as the squared error.
+        loss = resolve(loss, "huber" if is_transformed else "squared_error")
+    patience = check_int("n_iter_no_change", parameters["n_iter_no_change"])
+    epochs = check_int("max_epochs", resolve(parameters["max_epochs"], defaults.max_epochs))
+    batch_size = check_int("batch_size", resolve(parameters["batch_size"], defaults.batch_size))
+    rate = check_real(
+        "learning_rate", resolve(parameters["learning_rate"], defaults.learning_rate), above=0
+    )
+    schedule = check_option("schedule", parameters["schedule"], ("cosine", "constant"))
+    n_steps = epochs * math.ceil(n_samples / batch_size)
+    mean_rate = rate / 2 if schedule == "cosine" else rate
+    decay = min(defaults.shrinkage / (mean_rate * n_steps), _LARGEST_SHRINKAGE / rate)
+    optimizer = check_option("optimizer", parameters["optimizer"], ("adamw", "adam"))
+    # Paper: plain Adam, without any decay.
+    decay = resolve(parameters["weight_decay"], decay if optimizer == "adamw" else 0.0)
+    return Recipe(
+        loss=loss,
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=rate,
+        weight_decay=check_real("weight_decay", decay, at_least=0),
+        optimizer=optimizer,
+        schedule=schedule,
+        initialization=check_option(
+            "initialization", parameters["initialization"], ("normal", "uniform")
+        ),
+        quantile=check_real("quantile", parameters.get("quantile", 0.5), above=0, below=1),
+        patience=patience if parameters["early_stopping"] else None,
+    )
+
+
+def resolve(value: Any, default: Any) -> Any:
+    """Return the default for "auto", and any other value as it is."""
+    return default if isinstance(value, str) and value == "auto" else value
 
 
 def _clamp(value: float, low: float, high: float) -> float:

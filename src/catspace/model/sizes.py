@@ -7,9 +7,8 @@ experiment. Every rule here respects these bounds, whatever it computes.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 from catspace.exceptions import ParameterError, did_you_mean
+from catspace.validation import check_column_names, is_count
 
 _RULES: dict[str, Callable[[int], float]] = {
     # Paper, second guideline: without a clue, start with m - 1.
@@ -62,14 +61,8 @@ def embedding_dims(embedding_dim: Any, n_categories: Mapping[str, int]) -> dict[
     >>> embedding_dims({"store": 10}, {"store": 1115, "weekday": 7})
     {'store': 10, 'weekday': 4}
     """
-    columns = list(n_categories)
     if isinstance(embedding_dim, Mapping):
-        for column in embedding_dim:
-            if column not in n_categories:
-                raise ParameterError(
-                    f"embedding_dim names {column!r}, which is not a categorical column."
-                    f"{did_you_mean(column, columns)}"
-                )
+        check_column_names("embedding_dim", embedding_dim, n_categories, "a categorical column")
         wanted = {column: _positive(dim) for column, dim in embedding_dim.items()}
         return {
             column: _bound(wanted.get(column, _RULES[_DEFAULT_RULE](m)), m)
@@ -88,7 +81,7 @@ def embedding_dims(embedding_dim: Any, n_categories: Mapping[str, int]) -> dict[
 
 
 def _positive(dim: Any) -> int:
-    if isinstance(dim, (int, np.integer)) and not isinstance(dim, bool) and dim >= 1:
+    if is_count(dim):
         return int(dim)
     raise ParameterError(
         f'embedding_dim must be "auto", a positive int, or a dict of column to int; got {dim!r}.'

@@ -7,41 +7,21 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from catspace.exceptions import CatspaceError
+from catspace.model.losses import LOSSES, sum_losses, weighted_mean
 from catspace.model.network import Architecture, EntityNetwork
 from catspace.model.optimizer import make_optimizers
+from catspace.model.prediction import keep_thread_count
+from catspace.model.recipe import Recipe
 from catspace.model.team import Alone, Team
 from catspace.preparation.rows import RowSource
 
-# Rows in one forward pass where no gradient is needed.
-_EVALUATION_ROWS = 8192
-_ROW_MULTIPLE = 32
 _WARM_UP = 0.1  # share of the steps in which the rate rises
-# From here on Huber's loss grows like the absolute error, in standard deviations of the target.
-_HUBER_DELTA = 0.25
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How a network is trained; nothing here is "auto" any more."""
-
-    loss: str
-    epochs: int
-    batch_size: int
-    learning_rate: float
-    weight_decay: float
-    optimizer: str = "adamw"
-    schedule: str = "cosine"
-    initialization: str = "normal"
-    quantile: float = 0.5
-    patience: int | None = None
 
 
 @dataclass(frozen=True)
@@ -56,11 +36,8 @@ class Epoch:
     seconds: float
 
 
-class Listener(Protocol):
-    """Is told about each epoch, from the thread that trained it."""
-
-    def __call__(self, epoch: Epoch) -> None:
-        """Take notice of a finished epoch."""
+# Is told about each epoch, from the thread that trained it.
+Listener = Callable[[Epoch], None]
 
 
 @dataclass(frozen=True)
@@ -72,32 +49,6 @@ class Trained:
     history: list[Epoch]
     best_epoch: int
     interrupted: bool
-
-
-class _OneThreadEach:
-    """Gives torch its threads back when the last of several fits that overlap has ended."""
-
-    def __init__(self) -> None:
-        self._lock, self._n_inside, self._threads = threading.Lock(), 0, 1
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._n_inside == 0:
-                self._threads = torch.get_num_threads()
-            self._n_inside += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._n_inside -= 1
-            if self._n_inside == 0:
-                torch.set_num_threads(self._threads)
-
-
-_one_thread_each = _OneThreadEach()
-
-
-def _use_one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 def train_networks(
@@ -160,7 +111,7 @@ def train_networks(
     n_workers = max(1, min(n_jobs, len(seeds)))
     # Also a single network runs in a thread of its own: the caller's thread stays free to receive
     # Ctrl-C, and keeps its floating-point mode.
-    with _one_thread_each, ThreadPoolExecutor(max_workers=n_workers) as pool:
+    with keep_thread_count, ThreadPoolExecutor(max_workers=n_workers) as pool:
         futures = [pool.submit(work) for _ in range(n_workers)]
         try:
             wait(futures)
@@ -227,9 +178,9 @@ class Training:
             weight_decay=recipe.weight_decay,
         )
         self._forward = self._team.join(self.network)
-        self.counts = [self._team.sum(count) for count in rows.count_codes(architecture.n_rows)]
-        self._n_rows = int(self._team.sum(torch.tensor(len(rows))))
-        self._n_batches = math.ceil(self._n_rows / recipe.batch_size)
+        self.counts = [self._team.sum(count) for count in rows.count_codes(architecture.n_codes)]
+        self._n_samples = int(self._team.sum(torch.tensor(len(rows))))
+        self._n_batches = math.ceil(self._n_samples / recipe.batch_size)
         self._best_loss, self._best_epoch = math.inf, 0
         self._best_weights: list[Tensor] | None = None
         self._started = time.perf_counter()
@@ -263,7 +214,7 @@ class Training:
                 optimizer.step()
             total += loss.detach() * len(batch)
             step += 1
-        mean_loss = float(self._team.sum(total)) / self._n_rows
+        mean_loss = float(self._team.sum(total)) / self._n_samples
         if not math.isfinite(mean_loss):
             raise CatspaceError(
                 f"Training diverged: the loss of epoch {epoch} is {mean_loss:g}.",
@@ -324,83 +275,6 @@ class Training:
             self._best_weights = None  # two copies of a large table at once are one too many
             self._best_weights = [weight.detach().clone() for weight in self.network.parameters()]
         return loss
-
-
-def predict(
-    network: EntityNetwork,
-    codes: Tensor,
-    numbers: Tensor,
-    device: torch.device,
-    *,
-    n_jobs: int = 1,
-) -> np.ndarray:
-    """Return the outputs of a network for any number of rows; shape (n_rows, n_outputs).
-
-    What a row gets does not depend on the rows beside it, to the last bit: blocks are padded to
-    a multiple of `_ROW_MULTIPLE`, since matrix products treat a remainder of rows differently.
-    Several blocks are computed at the same time, by one thread each.
-    """
-    network = network.to(device)
-    n_rows = len(numbers)
-    outputs = np.empty((n_rows, network.architecture.n_outputs), dtype=np.float32)
-
-    def fill(begin: int) -> None:
-        end = min(begin + _EVALUATION_ROWS, n_rows)
-        padding = -(end - begin) % _ROW_MULTIPLE
-        block_codes = functional.pad(codes[:, begin:end], (0, padding))
-        block_numbers = functional.pad(numbers[begin:end], (0, 0, 0, padding))
-        with torch.inference_mode():
-            output = network(block_codes.to(device), block_numbers.to(device))
-        outputs[begin:end] = output[: end - begin].cpu().numpy()
-
-    blocks = range(0, n_rows, _EVALUATION_ROWS)
-    n_workers = max(1, min(n_jobs, len(blocks))) if device.type == "cpu" else 1
-    with _one_thread_each, ThreadPoolExecutor(n_workers, initializer=_use_one_thread) as pool:
-        list(pool.map(fill, blocks))
-    network.cpu()  # where it rests, so that it can be saved and pickled
-    return outputs
-
-
-def sum_losses(network: EntityNetwork, rows: RowSource, recipe: Recipe) -> tuple[float, float]:
-    """Return the sum of the weighted losses of some rows, and the sum of their weights."""
-    total, weight_sum = 0.0, 0.0
-    with torch.inference_mode():
-        for block in rows.in_order(_EVALUATION_ROWS):
-            losses = LOSSES[recipe.loss](
-                network(block.codes, block.numbers), block.target, recipe.quantile
-            )
-            weight = torch.ones_like(losses) if block.weight is None else block.weight
-            total += float((losses * weight).sum())
-            weight_sum += float(weight.sum())
-    return total, weight_sum
-
-
-def weighted_mean(losses: Tensor, weight: Tensor | None) -> Tensor:
-    """Return the mean of the losses of a batch; weights have a mean of one over all rows."""
-    return losses.mean() if weight is None else (losses * weight).mean()
-
-
-def _mean_over_outputs(losses: Tensor) -> Tensor:
-    return losses.mean(dim=1)  # (batch, n_outputs) -> (batch,)
-
-
-def _pinball(output: Tensor, target: Tensor, quantile: float) -> Tensor:
-    error = target - output
-    return _mean_over_outputs(torch.maximum(quantile * error, (quantile - 1) * error))
-
-
-# Each maps output (batch, n_outputs), target and quantile to losses of shape (batch,).
-LOSSES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {
-    "squared_error": lambda output, target, _: _mean_over_outputs((output - target).square()),
-    "absolute_error": lambda output, target, _: _mean_over_outputs((output - target).abs()),
-    "huber": lambda output, target, _: _mean_over_outputs(
-        functional.huber_loss(output, target, reduction="none", delta=_HUBER_DELTA)
-    ),
-    "quantile": _pinball,
-    "log_loss": lambda output, target, _: functional.cross_entropy(
-        output, target, reduction="none"
-    ),
-}
 
 
 def _rate_factor(progress: float) -> float:

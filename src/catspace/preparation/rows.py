@@ -47,10 +47,10 @@ class Rows:
 
     Attributes
     ----------
-    codes : int tensor of shape (n_columns, n_rows)
-    numbers : float tensor of shape (n_rows, n_numbers)
-    target : tensor of shape (n_rows, n_outputs), or (n_rows,) for classes
-    weight : tensor of shape (n_rows,), or None for equal weights
+    codes : int tensor of shape (n_columns, n_samples)
+    numbers : float tensor of shape (n_samples, n_numbers)
+    target : tensor of shape (n_samples, n_outputs), or (n_samples,) for classes
+    weight : tensor of shape (n_samples,), or None for equal weights
     """
 
     codes: Tensor
@@ -94,7 +94,7 @@ class Rows:
             yield self.take(slice(begin, begin + n_rows))
 
     def sample_numbers(self) -> np.ndarray:
-        """Return the numbers of all rows; shape (n_rows, n_numbers)."""
+        """Return the numbers of all rows; shape (n_samples, n_numbers)."""
         return np.asarray(self.numbers.cpu().numpy())
 
     def count_codes(self, n_codes: Sequence[int]) -> list[Tensor]:
@@ -182,19 +182,36 @@ class CachedRows:
 
     def _to_rows(self, records: np.ndarray) -> Rows:
         """Return records as tensors, which take three times their memory: a batch at a time."""
-        codes = np.empty((len(self.counts), len(records)), dtype=np.int32)
-        for i in range(len(codes)):
-            codes[i] = records[f"code{i}"]
-        target, weight = np.array(records["target"]), None
-        if "weight" in (records.dtype.names or ()):
-            weight = torch.from_numpy(np.array(records["weight"]))
-        rows = Rows(
-            torch.from_numpy(codes),
-            torch.from_numpy(np.array(records["numbers"])),
-            torch.from_numpy(target if target.dtype.kind == "f" else target.astype(np.int64)),
-            weight,
-        )
+        rows = unpack_rows(records, len(self.counts))
         return rows if self.device is None else rows.to(self.device)
+
+
+def pack_rows(rows: Rows, record: np.dtype) -> np.ndarray:
+    """Return rows as records, in the smallest types that hold them; shape (n_samples,)."""
+    records = np.empty(len(rows), dtype=record)
+    for i, codes in enumerate(rows.codes.numpy()):
+        records[f"code{i}"] = codes
+    records["numbers"] = rows.numbers.numpy()
+    records["target"] = rows.target.numpy()
+    if rows.weight is not None:
+        records["weight"] = rows.weight.numpy()
+    return records
+
+
+def unpack_rows(records: np.ndarray, n_columns: int) -> Rows:
+    """Return the rows that `pack_rows` made records of."""
+    codes = np.empty((n_columns, len(records)), dtype=np.int32)
+    for i in range(n_columns):
+        codes[i] = records[f"code{i}"]
+    target, weight = np.array(records["target"]), None
+    if "weight" in (records.dtype.names or ()):
+        weight = torch.from_numpy(np.array(records["weight"]))
+    return Rows(
+        torch.from_numpy(codes),
+        torch.from_numpy(np.array(records["numbers"])),
+        torch.from_numpy(target if target.dtype.kind == "f" else target.astype(np.int64)),
+        weight,
+    )
 
 
 def even_bounds(n_rows: int, n_batches: int) -> np.ndarray:

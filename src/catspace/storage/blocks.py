@@ -13,7 +13,9 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.fs
 
-from catspace.data.table import Table, describe, is_text, read_table
+from catspace.data.kinds import is_text
+from catspace.data.reading import read_table
+from catspace.data.table import Table, describe
 from catspace.exceptions import InputError
 from catspace.storage.files import DataFile, find_files, open_file, read_file, without_index
 
@@ -39,7 +41,7 @@ def is_source(source: Any) -> bool:
     return isinstance(source, (str, Path, pa.dataset.Dataset))
 
 
-def read_any(source: Any) -> Table:
+def read_any(source: Any, *, kinds: Mapping[str, Any] | None = None) -> Table:
     """Read a table whole, from memory or from a CSV or Parquet file."""
     return read_table(read_file(source) if isinstance(source, (str, Path)) else source)
 

@@ -18,8 +18,8 @@ from catspace.analysis import cluster, compare_distances, model_distance, normal
 from catspace.analysis.distribution import FEWEST_FOR_K2
 from catspace.analysis.projection import correlations, means_by_code
 from catspace.analysis.stability import find_all_neighbours
-from catspace.data.encoding import TableEncoder
-from catspace.data.table import Table, read_vector
+from catspace.data.reading import read_vector
+from catspace.data.table import Table
 from catspace.data.vocabulary import N_SPECIAL
 from catspace.embeddings import Embedding
 from catspace.exceptions import InputError
@@ -82,7 +82,11 @@ def summarise(
 ) -> Record:
     """Return what the page shows of a model."""
     training = _read_training(model, X, y)
-    target_name = target_name or (y if isinstance(y, str) else model._schema.target) or "the target"
+    target_name = (
+        target_name
+        or (y if isinstance(y, str) else model.fitted_.learned.schema.target)
+        or "the target"
+    )
     columns = []
     # t-SNE and k-means on many threads wait for each other, above all beside other work.
     with threadpool_limits(1, user_api="openmp"):
@@ -96,7 +100,7 @@ def summarise(
         "facts": _facts(model, training),
         "scores": _score_table(scores or {}),
         "history": _histories(model.history_),
-        "numbers": list(model._encoder.scalings),
+        "numbers": list(model.fitted_.learned.encoder.scalings),
         "columns": columns,
         "version": version("catspace"),
     }
@@ -108,8 +112,8 @@ def _read_training(model: Any, X: Any, y: Any) -> TrainingTable | None:
             raise InputError("A target was given without its table.", hint="pass X as well.")
         return None
     table = read_any(X)
-    if y is None and model._schema.target in table.names:
-        y = model._schema.target
+    if y is None and model.fitted_.learned.schema.target in table.names:
+        y = model.fitted_.learned.schema.target
     if y is None:
         raise InputError(
             "The report of a table needs its target, to colour the maps by.",
@@ -120,8 +124,9 @@ def _read_training(model: Any, X: Any, y: Any) -> TrainingTable | None:
     if len(target) != table.n_rows:
         raise InputError(f"The table has {table.n_rows} rows and the target {len(target)}.")
     # As with files, further columns do not matter.
-    conformed = model._schema.conform(table, type(model).__name__, is_file=True)
-    encoder: TableEncoder = model._encoder
+    learned = model.fitted_.learned
+    conformed = learned.schema.conform(table, type(model).__name__, is_file=True)
+    encoder = learned.encoder
     codes = dict(zip(encoder.vocabularies, encoder.encode(conformed).codes, strict=True))
     labels = None
     if hasattr(model, "classes_"):
@@ -148,7 +153,7 @@ def _facts(model: Any, training: TrainingTable | None) -> list[list[Any]]:
         ["rows in training", int(counts.sum())],
         ["categorical columns", len(model.embeddings_)],
         ["categories", int(sum(map(len, model.embeddings_.values())))],
-        ["numeric columns", len(model._encoder.scalings)],
+        ["numeric columns", len(model.fitted_.learned.encoder.scalings)],
         ["networks", len(model.networks_)],
     ]
     return facts if len(model.embeddings_) else facts[3:]
@@ -306,13 +311,13 @@ def _colours(
         index = np.searchsorted(model.classes_, training.labels)
         groups = _majority(codes, index, n, classes, fixed=0.0)
         found.append({"name": "target", "is_target": True, **groups})
-    for name, vocabulary in model._encoder.vocabularies.items():
+    for name, vocabulary in model.fitted_.learned.encoder.vocabularies.items():
         if name != column and vocabulary.n_categories <= _MOST_VALUES:
             labels = [str(category)[:100] for category in vocabulary.categories]
             other = training.codes[name] - N_SPECIAL
             if groups := _majority(codes, other, n, labels, fixed=_FIXED):
                 found.append({"name": name, **groups})
-    for name in model._encoder.scalings:
+    for name in model.fitted_.learned.encoder.scalings:
         values = training.table.columns[training.table.names.index(name)].to_numbers()
         found.append({"name": name, "values": _rounded(means_by_code(codes, values, n))})
     return found

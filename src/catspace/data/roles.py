@@ -1,0 +1,261 @@
+"""What each column of a table is used as: decided by names and types, before a row is read."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from catspace.data.bins import Bins, check_discretize, cut
+from catspace.data.hashing import HashedCounts
+from catspace.data.table import DATE_PARTS, Column, Table, describe
+from catspace.data.vocabulary import ValueCounts
+from catspace.exceptions import InputError, ParameterError, did_you_mean, warn
+from catspace.validation import check_column_names, is_count
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What each column of a table is used as.
+
+    Attributes
+    ----------
+    categorical, numbers : tuple of str
+        The columns that get a vocabulary, and those that get a scale, after the changes below.
+    date_parts : tuple of str
+        What each column of dates is replaced by.
+    dates : tuple of str
+        The columns of dates that are replaced.
+    rules : mapping of column to int, "quantile" or "tree"
+        The columns of numbers that are cut into categories, and how their bins are found.
+    most : mapping of column to int
+        The columns of which only so many categories have a vector of their own.
+    buckets : mapping of column to int
+        The columns whose values are hashed into so many buckets.
+    is_by_dtype : bool
+        Whether the user named no column, so that identifiers may hide among the numbers.
+    bins : mapping of column to Bins
+        The bins, when they have been found.
+    """
+
+    categorical: tuple[str, ...]
+    numbers: tuple[str, ...]
+    date_parts: tuple[str, ...]
+    dates: tuple[str, ...]
+    rules: Mapping[str, Any]
+    most: Mapping[str, int]
+    buckets: Mapping[str, int]
+    is_by_dtype: bool
+    bins: Mapping[str, Bins]
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        *,
+        categorical_features: Any = "from_dtype",
+        max_categories: Any = None,
+        hash_buckets: Any = None,
+        date_parts: Iterable[str] | None = None,
+        discretize: Any = None,
+    ) -> "Roles":
+        """Decide what each column is, by the user's word and by its type; rows do not matter."""
+        parts, rules = _check_date_parts(date_parts), check_discretize(discretize, table)
+        named = _named_columns(categorical_features, table)
+        hashed = _check_buckets(hash_buckets)
+        embedded = set(named or ()) | set(hashed) | set(rules)
+        dates = tuple(
+            c.name for c in table.columns if parts and c.is_date and c.name not in embedded
+        )
+        expanded = expand_dates(table, dates, parts)
+        categorical, numbers = [], []
+        for column in expanded.columns:
+            # A list of columns is the last word on booleans, which could be numbers as well.
+            is_decided = named is not None and column.is_boolean
+            if column.name in embedded or (column.is_category and not is_decided):
+                categorical.append(column.name)
+            elif column.is_date:
+                raise InputError(
+                    f"Column {column.name!r} holds dates.",
+                    hint=f'date_parts=["year", "month", "day_of_week"] expands them, and '
+                    f"categorical_features=[{column.name!r}] makes each date a category.",
+                )
+            else:
+                numbers.append(column.name)
+        return cls(
+            tuple(categorical),
+            tuple(numbers),
+            parts,
+            dates,
+            rules,
+            most=_most_categories(max_categories, categorical),
+            buckets=_counts_by_column("hash_buckets", hashed, expanded.names),
+            is_by_dtype=named is None,
+            bins={},
+        )
+
+    def counts(self, column: str) -> ValueCounts:
+        """Return what counts the values of a categorical column."""
+        n_buckets = self.buckets.get(column)
+        return ValueCounts() if n_buckets is None else HashedCounts(n_buckets)
+
+    def apply(self, table: Table) -> Table:
+        """Return the table with its dates expanded and its bins cut."""
+        return cut(expand_dates(table, self.dates, self.date_parts), self.bins)
+
+
+def expand_dates(table: Table, dates: Sequence[str], parts: Sequence[str]) -> Table:
+    """Replace the columns of dates by their parts."""
+    if not dates:
+        return table
+    columns: list[Column] = []
+    for column in table.columns:
+        columns.extend(column.date_parts(parts) if column.name in dates else [column])
+    for name, count in Counter(column.name for column in columns).items():
+        if count > 1:
+            raise InputError(
+                f"date_parts makes a column {name!r}, and the table has one of that name.",
+                hint="rename that column.",
+            )
+    return replace(table, columns=tuple(columns))
+
+
+def check_min_frequency(min_frequency: Any) -> None:
+    """Raise where it is neither a count nor a share."""
+    count_threshold(min_frequency, n_samples=1)
+
+
+def count_threshold(min_frequency: Any, n_samples: int) -> int:
+    """Return the smallest number of rows that earns a category a vector of its own."""
+    if is_count(min_frequency):
+        return int(min_frequency)
+    if isinstance(min_frequency, (float, np.floating)) and 0 < min_frequency < 1:
+        return math.ceil(min_frequency * n_samples)
+    raise ParameterError(
+        f"min_frequency must be a count of at least 1 or a share between 0 and 1; "
+        f"got {min_frequency!r}."
+    )
+
+
+def hint_at_id(column: Column, values: np.ndarray) -> None:
+    """Warn when a column of integers that is used as numbers looks like an identifier."""
+    if column.type is None or not pa.types.is_integer(column.type):
+        return
+    present = values[~np.isnan(values)]
+    distinct = np.unique(present)
+    if len(distinct) < 3:
+        return
+    is_named_so = re.search(r"(^|_|[a-z])(id|Id|ID|code|Code|key|Key|nr|no)$", column.name)
+    # Numbered from 0 or 1 without gaps, and each met many times: shops, not counts.
+    is_numbered = (
+        len(distinct) >= 100
+        and distinct[0] in (0, 1)
+        and distinct[-1] - distinct[0] < 1.05 * len(distinct)
+        and len(present) >= 5 * len(distinct)
+    )
+    if is_named_so or is_numbered:
+        warn(
+            f"Column {column.name!r} holds {describe(column.type)} that look like identifiers "
+            f"({len(distinct)} different ones, from {distinct[0]:.0f} to {distinct[-1]:.0f}) and "
+            f"is used as a number.",
+            hint=f"categorical_features=[{column.name!r}, …] gives each value a vector.",
+        )
+
+
+def _named_columns(categorical_features: Any, table: Table) -> set[str] | None:
+    """Return the columns that the user named, by name, position or mask; None for "from_dtype"."""
+    if categorical_features is None or (
+        isinstance(categorical_features, str) and categorical_features == "from_dtype"
+    ):
+        return None
+    wanted = (
+        'categorical_features must be "from_dtype" or a list of column names, of positions, or a '
+        "mask"
+    )
+    if isinstance(categorical_features, str) or not isinstance(categorical_features, Iterable):
+        raise ParameterError(
+            f"{wanted}; got {categorical_features!r}.",
+            hint=f"categorical_features=[{categorical_features!r}] names one column."
+            if categorical_features in table.names
+            else None,
+        )
+    chosen: Sequence[Any] = np.asarray(list(categorical_features), dtype=object).tolist()
+    names = table.names
+    if chosen and all(isinstance(item, (bool, np.bool_)) for item in chosen):
+        if len(chosen) != len(names):
+            raise ParameterError(
+                f"categorical_features is a mask of {len(chosen)} values for {len(names)} columns."
+            )
+        return {name for name, on in zip(names, chosen, strict=True) if on}
+    found = set()
+    for item in chosen:
+        if isinstance(item, str):
+            if item not in names:
+                raise ParameterError(
+                    f"categorical_features names {item!r}, which is not a column."
+                    f"{did_you_mean(item, names)}"
+                )
+            found.add(item)
+        elif isinstance(item, (int, np.integer)):
+            if not -len(names) <= item < len(names):
+                raise ParameterError(
+                    f"categorical_features holds {item}, and the table has {len(names)} columns."
+                )
+            found.add(names[item])
+        else:
+            raise ParameterError(f"{wanted}; got {item!r} in it.")
+    return found
+
+
+def _check_date_parts(date_parts: Iterable[str] | None) -> tuple[str, ...]:
+    if date_parts is None:
+        return ()
+    if not isinstance(date_parts, Iterable):
+        raise ParameterError(f"date_parts must be a list of parts; got {date_parts!r}.")
+    parts = (date_parts,) if isinstance(date_parts, str) else tuple(date_parts)
+    for part in parts:
+        if part not in DATE_PARTS:
+            raise ParameterError(
+                f"date_parts holds {part!r}; it takes {', '.join(DATE_PARTS)}."
+                f"{did_you_mean(part, DATE_PARTS)}"
+            )
+    return parts
+
+
+def _most_categories(max_categories: Any, categorical: Sequence[str]) -> dict[str, int]:
+    """Return how many vectors a column may have, for columns with a limit."""
+    if max_categories is None:
+        return {}
+    if isinstance(max_categories, Mapping):
+        a_column = "a categorical column"
+        return _counts_by_column("max_categories", max_categories, categorical, a_column)
+    if is_count(max_categories):
+        return dict.fromkeys(categorical, int(max_categories))
+    raise ParameterError(
+        f"max_categories must be a positive int, a dict of column to int, or None; "
+        f"got {max_categories!r}."
+    )
+
+
+def _check_buckets(hash_buckets: Any) -> Mapping[Any, Any]:
+    """Return the columns to hash, and into how many buckets each."""
+    if hash_buckets is None or isinstance(hash_buckets, Mapping):
+        return hash_buckets or {}
+    raise ParameterError(
+        f"hash_buckets must be a dict of column to the number of its buckets, or None; "
+        f"got {hash_buckets!r}."
+    )
+
+
+def _counts_by_column(
+    parameter: str, counts: Mapping[Any, Any], columns: Sequence[str], a_column: str = "a column"
+) -> dict[str, int]:
+    check_column_names(parameter, counts, columns, a_column)
+    for name, count in counts.items():
+        if not is_count(count):
+            raise ParameterError(f"{parameter}[{name!r}] must be a positive int; got {count!r}.")
+    return {name: int(count) for name, count in counts.items()}

@@ -1,0 +1,179 @@
+"""What is fitted: all that an estimator knows when fit has ended."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.special import softmax
+
+from catspace.data.encoding import Encoded
+from catspace.data.target import ClassTarget
+from catspace.embeddings import Embeddings
+from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.prediction import predict
+from catspace.model.recipe import Recipe
+from catspace.model.training import Epoch
+from catspace.preparation.learning import Learned
+from catspace.storage import model_file
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A table that was learned, and the networks that were trained on it.
+
+    It encodes a table, gives the outputs of its networks, and is saved and restored. Estimators
+    hold it and add scikit-learn's manners; ONNX, the report, the cluster and the commands use it.
+
+    Attributes
+    ----------
+    learned : Learned
+        Schema, encoder, target, and the kind of frame to hand out.
+    networks : tuple of EntityNetwork
+    history : tuple of Epoch
+        Of all networks.
+    recipe : Recipe or None
+        How they were trained; None in files of catspace 0.1.
+    """
+
+    learned: Learned
+    networks: tuple[EntityNetwork, ...]
+    history: tuple[Epoch, ...]
+    recipe: Recipe | None = None
+
+    @cached_property
+    def embeddings(self) -> Embeddings:
+        """The vectors of the first network."""
+        return self._embeddings_of(self.networks[0])
+
+    def network_embeddings(self) -> list[Embeddings]:
+        """Return the vectors of each network."""
+        return [self._embeddings_of(network) for network in self.networks]
+
+    @property
+    def n_epochs(self) -> int:
+        """The epochs that the longest training took."""
+        return max(epoch.epoch for epoch in self.history)
+
+    @property
+    def best_epochs(self) -> list[int]:
+        """The epoch whose weights each network carries: the best judged one, or the last."""
+        best: dict[int, Epoch] = {}
+        for epoch in self.history:
+            before = best.setdefault(epoch.network, epoch).validation_loss
+            loss = epoch.validation_loss
+            if loss is None or before is None or loss < before:
+                best[epoch.network] = epoch
+        return [epoch.epoch for _, epoch in sorted(best.items())]
+
+    def encode(self, X: Any, **options: Any) -> Encoded:
+        """Return a table as the networks read it; the options are those of `Learned.encode`."""
+        return self.learned.encode(X, **options)
+
+    def outputs(
+        self, encoded: Encoded, *, device: torch.device | None = None, n_jobs: int = 1
+    ) -> list[np.ndarray]:
+        """Return the outputs of each network; float32 arrays of shape (n_samples, n_outputs)."""
+        codes, numbers = torch.from_numpy(encoded.codes), torch.from_numpy(encoded.numbers)
+        device = torch.device("cpu") if device is None else device
+        return [
+            predict(network, codes, numbers, device, n_jobs=n_jobs) for network in self.networks
+        ]
+
+    def answer(self, encoded: Encoded, **options: Any) -> np.ndarray:
+        """Return predicted numbers, or the probability of each class; the networks' average.
+
+        Numbers are averaged on the scale that the networks learned on. The options are those of
+        `outputs`.
+
+        Returns
+        -------
+        float64 array of shape (n_samples,), (n_samples, n_outputs) or (n_samples, n_classes)
+        """
+        outputs, target = self.outputs(encoded, **options), self.learned.target
+        if isinstance(target, ClassTarget):
+            shares = [softmax(output.astype(np.float64), axis=1) for output in outputs]
+            return np.asarray(np.mean(shares, axis=0))
+        return target.decode(np.asarray(np.mean(outputs, axis=0, dtype=np.float64)))
+
+    def features(self, encoded: Encoded) -> np.ndarray:
+        """Return the vectors of the categories, and the numbers beside them.
+
+        Returns
+        -------
+        float32 array of shape (n_samples, sum of dimensions + numbers)
+        """
+        tables = [embedding.table for embedding in self.embeddings.values()]
+        width = sum(table.shape[1] for table in tables) + encoded.numbers.shape[1]
+        features = np.empty((len(encoded.numbers), width), dtype=np.float32)
+        start = 0
+        for codes, table in zip(encoded.codes, tables, strict=True):
+            features[:, start : start + table.shape[1]] = table[codes]
+            start += table.shape[1]
+        features[:, start:] = encoded.numbers
+        return features
+
+    def feature_names(self, called: Mapping[str, str] | None = None) -> list[str]:
+        """Return the names of the features, of columns that may be called otherwise by now."""
+        called = called or {}
+        names = [
+            f"{called.get(column, column)}_{i}"
+            for column, embedding in self.embeddings.items()
+            for i in range(embedding.dim)
+        ]
+        for column, scaling in self.learned.encoder.scalings.items():
+            name = called.get(column, column)
+            names += [name, f"{name}_missing"][: scaling.width]
+        return names
+
+    def save(self, path: str | Path, **document: Any) -> None:
+        """Write a model file: what is fitted, and what else belongs into its document."""
+        learned, arrays = self.learned.to_state()
+        for i, embedding in enumerate(self.embeddings.values()):
+            arrays[f"embedding.{i}"] = embedding.table
+        for i, network in enumerate(self.networks):
+            for name, weight in network.state_dict().items():
+                arrays[f"network.{i}.{name}"] = weight.cpu().numpy()
+        shape = asdict(self.networks[0].architecture)
+        fitted = {
+            **learned,
+            "architecture": {"n_rows": shape.pop("n_codes"), **shape},
+            "n_networks": len(self.networks),
+            "history": [asdict(epoch) for epoch in self.history],
+            "best_epoch": self.best_epochs[0],
+            "recipe": None if self.recipe is None else asdict(self.recipe),
+        }
+        model_file.write(path, {**document, **fitted}, arrays)
+
+    @classmethod
+    def restore(cls, document: Mapping[str, Any], arrays: Mapping[str, Any]) -> "Fitted":
+        """Return what `save` took apart."""
+        shape: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in document["architecture"].items()
+        }
+        architecture = Architecture(n_codes=shape.pop("n_rows"), **shape)
+        networks = []
+        for i in range(document["n_networks"]):
+            network, prefix = EntityNetwork(architecture), f"network.{i}."
+            network.load_state_dict(
+                {
+                    name.removeprefix(prefix): torch.from_numpy(np.array(array))
+                    for name, array in arrays.items()
+                    if name.startswith(prefix)
+                }
+            )
+            networks.append(network)
+        return cls(
+            Learned.from_state(document, arrays),
+            tuple(networks),
+            tuple(Epoch(**epoch) for epoch in document["history"]),
+            Recipe(**document["recipe"]) if document.get("recipe") else None,
+        )
+
+    def _embeddings_of(self, network: EntityNetwork) -> Embeddings:
+        vocabularies = self.learned.encoder.vocabularies
+        return Embeddings.of(vocabularies, network.input.vectors(), self.learned.backend)

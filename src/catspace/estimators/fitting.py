@@ -1,0 +1,100 @@
+"""What a fit is made of, in this process and on a cluster."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.utils import check_random_state
+
+from catspace.data.roles import check_min_frequency
+from catspace.data.target import check_transform
+from catspace.data.target_statistics import check_class_weight
+from catspace.estimators.fitted import Fitted
+from catspace.exceptions import InterruptedWarning, ParameterError, warn
+from catspace.model.plan import TrainingPlan, check_parameters, make_plan
+from catspace.model.progress import TrainingProgress
+from catspace.model.training import Epoch, Trained
+from catspace.preparation.learning import Learned
+from catspace.preparation.prepare import Preparation
+from catspace.validation import check_option, check_real
+
+OnEpoch = Callable[[Mapping[str, Any]], None]
+
+HANDLE_UNKNOWN = ("mean", "error")
+
+
+class Fit:
+    """One fit of an estimator: its parameters, checked, and all that it draws at random.
+
+    Parameters
+    ----------
+    estimator : str
+        Its name, for messages.
+    parameters : mapping of str to object
+    target_kind : {"continuous", "class", "auto"}
+    """
+
+    def __init__(self, estimator: str, parameters: Mapping[str, Any], target_kind: str) -> None:
+        self._estimator, self._parameters, self._target_kind = estimator, parameters, target_kind
+        self._check()
+        self._random = check_random_state(parameters["random_state"])
+
+    def preparation(self, stack: ExitStack) -> Preparation:
+        """Return what makes rows of a table; the stack closes what it keeps on disk."""
+        return Preparation(
+            self._estimator, self._target_kind, self._parameters, self._random, stack
+        )
+
+    def plan(self, learned: Learned, n_samples: int) -> TrainingPlan:
+        """Return what there is to train, on so many rows."""
+        return make_plan(self._parameters, learned, n_samples, self._random)
+
+    @contextmanager
+    def progress(
+        self, plan: TrainingPlan, on_epoch: OnEpoch | None
+    ) -> Iterator[tuple[Callable[[Epoch], None], Callable[[str], None]]]:
+        """Yield whom to tell of each epoch, and of what goes on besides."""
+        epochs, verbose = plan.recipe.epochs, int(self._parameters["verbose"])
+        with TrainingProgress(len(plan.seeds), epochs, verbose) as progress:
+
+            def listen(epoch: Epoch) -> None:
+                progress(epoch)
+                if on_epoch is not None:
+                    on_epoch({**asdict(epoch), "max_epochs": epochs})
+
+            yield listen, progress.tell
+
+    def _check(self) -> None:
+        """Raise all that can be known to be wrong before the table is read."""
+        parameters = self._parameters
+        check_transform(parameters.get("target_transform"))
+        check_parameters(parameters, is_classification=self._target_kind == "class")
+        check_option("handle_unknown", parameters["handle_unknown"], HANDLE_UNKNOWN)
+        check_min_frequency(parameters["min_frequency"])
+        check_class_weight(parameters.get("class_weight"))
+        check_real("validation_fraction", parameters["validation_fraction"], above=0, below=1)
+        if not isinstance(parameters["early_stopping"], (bool, np.bool_)):
+            raise ParameterError(
+                f"early_stopping must be True or False; got {parameters['early_stopping']!r}."
+            )
+
+
+def finish(
+    trained: Sequence[Trained], counts: Sequence[torch.Tensor], learned: Learned, plan: TrainingPlan
+) -> Fitted:
+    """Return what is fitted, from networks that met so many rows of each code."""
+    for result in trained:
+        result.network.fill_untrained_rows(counts)
+    if any(result.interrupted for result in trained):
+        epochs = ", ".join(str(result.best_epoch) for result in trained)
+        warn(
+            f"Training was interrupted. The model keeps {len(trained)} "
+            f"{'network' if len(trained) == 1 else 'networks'} with the best weights so far, "
+            f"after epoch {epochs}.",
+            InterruptedWarning,
+        )
+    history = tuple(epoch for result in trained for epoch in result.history)
+    return Fitted(learned, tuple(result.network for result in trained), history, plan.recipe)

@@ -1,0 +1,88 @@
+"""The estimator of numbers."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from catspace.estimators.base import EmbeddingEstimator
+from catspace.estimators.parameters import declares_parameters
+from catspace.estimators.shared import NumberParameters
+
+
+@declares_parameters
+class EmbeddingRegressor(RegressorMixin, NumberParameters, EmbeddingEstimator):  # type: ignore[misc]
+    """Predict numbers from categories and numbers with entity embeddings.
+
+    Each category of each categorical column gets a vector, learned together with a neural network
+    that predicts the target. The fitted object predicts (`predict`), hands the vectors to any
+    other method as features (`transform`), and shows what it learned (`embeddings_`).
+
+    It is at its best where columns have many categories. On a handful of purely numeric columns
+    gradient boosting is hard to beat.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    embeddings_ : Embeddings
+        Mapping of column to its vectors, categories and counts.
+    networks_ : list of torch.nn.Module
+    history_ : list of dict
+        One for each epoch of each network: network, epoch, loss, validation_loss,
+        learning_rate, seconds.
+    n_iter_ : int
+        The epochs that the longest training took.
+    best_epoch_ : list of int
+        The epoch whose weights each network carries.
+    batch_size_, learning_rate_ : int, float
+        What "auto" chose, or what was asked for.
+    embedding_dims_ : dict of str to int
+        The dimension of the vectors of each column.
+    target_type_ : {"continuous", "binary", "multiclass"}
+    n_outputs_ : int
+    fitted_ : Fitted
+        All of the above in one object.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only where the table had names.
+
+    See Also
+    --------
+    EmbeddingClassifier : The same for classes.
+    EmbeddingEncoder : The same as a transformer only.
+    sklearn.preprocessing.TargetEncoder : One number for each category instead of a vector.
+
+    Examples
+    --------
+    >>> from catspace import EmbeddingRegressor, make_sales
+    >>> sales = make_sales(n_rows=2_000, n_stores=20, random_state=0)
+    >>> model = EmbeddingRegressor(target_transform="log", random_state=0)
+    >>> model.fit(sales.X, sales.y).predict(sales.X).shape
+    (2000,)
+    >>> model.embeddings_["state"]
+    Embedding('state': 12 categories in 6 dimensions)
+    """
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predicted numbers; networks are averaged on the scale they learned on.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        float64 array of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        return self.predict_encoded(self.encode(X))
+
+    def _target_kind(self) -> str:
+        return "continuous"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

@@ -1,0 +1,202 @@
+"""The parameters that estimators have in common."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from catspace.estimators.parameters import declares_parameters, parameter
+
+Auto = Literal["auto"]
+Activation = Literal["identity", "relu", "silu", "gelu", "tanh", "logistic"]
+DatePart = Literal["year", "quarter", "month", "week", "day", "day_of_week", "hour"]
+
+
+@declares_parameters
+class SharedParameters:
+    """Those of every estimator."""
+
+    embedding_dim: (
+        int | Mapping[str, int] | Literal["auto", "half", "fastai", "sqrt", "fourth_root", "max"]
+    ) = parameter(
+        default="auto",
+        text="""
+        The dimension of the vectors: one number for all columns, a number for each, or a rule by
+        name (see `catspace.model.sizes.embedding_dims`). "auto" is "half", the rule that did best
+        on validation rows: half of the categories, at most 50. Always between 1 and the number of
+        categories less one.
+        """,
+    )
+    categorical_features: Literal["from_dtype"] | Sequence[str] | Sequence[int] | Sequence[bool] = (
+        parameter(
+            default="from_dtype",
+            text="""
+            Which of the columns that could be numbers as well as categories (numbers, booleans,
+            dates) are categories: by name, position or mask; all others of them are numbers.
+            Text and category columns are always embedded. "from_dtype": booleans are categories,
+            and numbers are numbers, since ids and counts look alike; integers that look like ids
+            draw a warning.
+            """,
+        )
+    )
+    date_parts: Sequence[DatePart] | None = parameter(
+        default=None,
+        text="""
+        Replaces each column of dates by these parts, each a categorical column: "year",
+        "quarter", "month", "week", "day", "day_of_week", "hour".
+        """,
+    )
+    discretize: Mapping[str, int | Literal["quantile", "tree"]] | None = parameter(
+        default=None,
+        text="""
+        Columns of numbers to cut into ordered bins, each with a vector of its own: a number of
+        bins of equal size, "quantile" (20 of them) or "tree" (where a decision tree on that
+        column would cut). ``{"distance": 20}`` helps where the target jumps or turns with a
+        number; elsewhere the number itself knows more.
+        """,
+    )
+    min_frequency: int | float = parameter(
+        default=1,
+        text="""
+        Categories with fewer rows (a float: a smaller share of them) have one vector in common.
+        """,
+    )
+    max_categories: int | Mapping[str, int] | None = parameter(
+        default=None,
+        text="""
+        The most vectors that a column, or each column, may have: those of its most frequent
+        categories, and the one that all others have in common. As in scikit-learn, that one
+        counts; missing and unseen values, which have vectors of their own, do not.
+        """,
+    )
+    hash_buckets: Mapping[str, int] | None = parameter(
+        default=None,
+        text="""
+        Columns to embed by the hash of their values, and into how many buckets: for ids that are
+        too many to keep, ``{"user_id": 1_000_000}``. Values that share a bucket share its vector,
+        so that a value which fit has not met may get one that it has; `embeddings_` knows them
+        as "bucket 17". The hash is the same on every machine.
+        """,
+    )
+    handle_unknown: Literal["mean", "error"] = parameter(
+        default="mean",
+        text="""
+        What a category that fit has not met gets: the average vector, or an error.
+        """,
+    )
+    input_encoding: Literal["embedding", "onehot"] = parameter(
+        default="embedding",
+        text="""
+        "onehot" is the paper's twin: the categories go one-hot into the first hidden layer.
+        """,
+    )
+    hidden_layer_sizes: Sequence[int] | Auto = parameter(
+        default="auto",
+        text="""
+        The widths of the hidden layers. Here and below, "auto" follows the number of training
+        rows; see `catspace.model.recipe.defaults_for`.
+        """,
+    )
+    activation: Activation = parameter(default="relu", text="Of the hidden layers.")
+    embedding_activation: Activation = parameter(
+        default="identity", text="Applied to the vectors before the first hidden layer."
+    )
+    dropout: float | Auto = parameter(
+        default="auto", text="Share of hidden units that are switched off in each step."
+    )
+    n_networks: int = parameter(
+        default=1, text="Networks to train and average. `embeddings_` are those of the first."
+    )
+    max_epochs: int | Auto = parameter(
+        default="auto", text="How often a network sees each row, unless it is stopped early."
+    )
+    batch_size: int | Auto = parameter(default="auto", text="Rows in one step.")
+    learning_rate: float | Auto = parameter(
+        default="auto", text="The highest rate of the schedule."
+    )
+    weight_decay: float | Auto = parameter(
+        default="auto",
+        text="""
+        The decoupled decay of the dense layers ("adamw"), or the penalty on all weights ("adam").
+        """,
+    )
+    optimizer: Literal["adamw", "adam"] = parameter(
+        default="adamw", text='What moves the weights; the paper has "adam".'
+    )
+    schedule: Literal["cosine", "constant"] = parameter(
+        default="cosine",
+        text='"cosine" warms up over a tenth of the steps, then falls to zero.',
+    )
+    initialization: Literal["normal", "uniform"] = parameter(
+        default="normal", text='"uniform" is what Keras did for the paper.'
+    )
+    early_stopping: bool = parameter(
+        default=False,
+        text="""
+        Holds back ``validation_fraction`` of the rows, stops after ``n_iter_no_change`` epochs
+        without a better validation loss, and keeps the best epoch.
+        """,
+    )
+    validation_fraction: float = parameter(
+        default=0.1, text="The share of the rows that ``early_stopping`` holds back."
+    )
+    n_iter_no_change: int = parameter(
+        default=10, text="How many epochs without a better validation loss end the training."
+    )
+    random_state: int | np.random.RandomState | None = parameter(
+        default=None,
+        text="""
+        An int gives the same predictions to the last bit, whatever ``n_jobs`` is.
+        """,
+    )
+    n_jobs: int | None = parameter(
+        default=-1,
+        text="Networks trained at the same time, one thread each; -1 takes all cores.",
+    )
+    device: str = parameter(
+        default="auto", text='"cpu", "cuda", …; "auto" takes a GPU where there is one.'
+    )
+    verbose: int = parameter(
+        default=0,
+        text="""
+        1 shows progress; 2 also the memory that training needs, and which embeddings are so large
+        that a step updates only the rows of its batch.
+        """,
+    )
+
+
+@declares_parameters
+class NumberParameters:
+    """Those of estimators that learn numbers."""
+
+    loss: Literal["auto", "squared_error", "absolute_error", "huber", "quantile"] = parameter(
+        default="auto",
+        text="""
+        What is minimised, on the scale of ``target_transform``. "huber" is squared up to a
+        quarter of the target's standard deviation, and absolute beyond. "auto" is "squared_error",
+        and "huber" where the target is transformed: it stays close to the median, which is the
+        same on either scale, while the exponential of a mean of logarithms is not the mean. On
+        Rossmann it also forecasts better (docs/defaults.md).
+        """,
+    )
+    quantile: float = parameter(default=0.5, text='For ``loss="quantile"``.')
+    target_transform: Literal["log", "log1p", "paper"] | None = parameter(
+        default=None,
+        text="""
+        "log" is right for positive targets that span orders of magnitude. "paper" is
+        log(y) / log(y_max) under a sigmoid output.
+        """,
+    )
+
+
+@declares_parameters
+class ClassParameters:
+    """Those of estimators that learn classes."""
+
+    class_weight: Mapping[object, float] | Literal["balanced"] | None = parameter(
+        default=None,
+        text="""
+        Weights of the classes, as everywhere in scikit-learn: "balanced" gives every class the
+        same weight in all, whatever its number of rows.
+        """,
+    )

@@ -1,0 +1,58 @@
+"""What training minimises, row by row."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from catspace.model.network import EntityNetwork
+from catspace.model.recipe import Recipe
+from catspace.preparation.rows import RowSource
+
+# From here on Huber's loss grows like the absolute error, in standard deviations of the target.
+_HUBER_DELTA = 0.25
+# Rows in one forward pass where no gradient is needed.
+_BLOCK_ROWS = 8192
+
+
+def sum_losses(network: EntityNetwork, rows: RowSource, recipe: Recipe) -> tuple[float, float]:
+    """Return the sum of the weighted losses of some rows, and the sum of their weights."""
+    total, weight_sum = 0.0, 0.0
+    with torch.inference_mode():
+        for block in rows.in_order(_BLOCK_ROWS):
+            losses = LOSSES[recipe.loss](
+                network(block.codes, block.numbers), block.target, recipe.quantile
+            )
+            weight = torch.ones_like(losses) if block.weight is None else block.weight
+            total += float((losses * weight).sum())
+            weight_sum += float(weight.sum())
+    return total, weight_sum
+
+
+def weighted_mean(losses: Tensor, weight: Tensor | None) -> Tensor:
+    """Return the mean of the losses of a batch; weights have a mean of one over all rows."""
+    return losses.mean() if weight is None else (losses * weight).mean()
+
+
+def _mean_over_outputs(losses: Tensor) -> Tensor:
+    return losses.mean(dim=1)  # (batch, n_outputs) -> (batch,)
+
+
+def _pinball(output: Tensor, target: Tensor, quantile: float) -> Tensor:
+    error = target - output
+    return _mean_over_outputs(torch.maximum(quantile * error, (quantile - 1) * error))
+
+
+# Each maps output (batch, n_outputs), target and quantile to losses of shape (batch,).
+LOSSES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {
+    "squared_error": lambda output, target, _: _mean_over_outputs((output - target).square()),
+    "absolute_error": lambda output, target, _: _mean_over_outputs((output - target).abs()),
+    "huber": lambda output, target, _: _mean_over_outputs(
+        functional.huber_loss(output, target, reduction="none", delta=_HUBER_DELTA)
+    ),
+    "quantile": _pinball,
+    "log_loss": lambda output, target, _: functional.cross_entropy(
+        output, target, reduction="none"
+    ),
+}

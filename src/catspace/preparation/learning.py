@@ -1,0 +1,197 @@
+"""What a table holds: its columns, target and weights, learned before it is encoded."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from catspace.data.encoding import Encoded, TableEncoder
+from catspace.data.labels import no_weight
+from catspace.data.roles import Roles
+from catspace.data.schema import Schema
+from catspace.data.statistics import BinStatistics, ColumnStatistics, TableStatistics
+from catspace.data.table import Table
+from catspace.data.target import ClassTarget, Target, target_from_state
+from catspace.data.target_statistics import TargetStatistics
+from catspace.preparation.tables import LabelledTable
+from catspace.storage.blocks import read_any
+from catspace.validation import check_column_names
+
+# Of quantiles. The standard error of a median of so many rows is 0.3 % of a standard deviation.
+SAMPLE_ROWS = 200_000
+_SAMPLE_VALUES = 1 << 25  # a quarter of a gigabyte, for a table with very many columns
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What fit learned about a table besides its networks.
+
+    Attributes
+    ----------
+    schema : Schema
+        The names of the columns.
+    encoder : TableEncoder
+        Turns columns into codes and numbers.
+    target : RegressionTarget or ClassTarget
+        Turns the target into what a network learns, and back.
+    backend : str
+        The kind of frame that the user works with.
+    """
+
+    schema: Schema
+    encoder: TableEncoder
+    target: Target
+    backend: str
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether the target is one of several classes."""
+        return isinstance(self.target, ClassTarget)
+
+    def read(self, X: Any, estimator: str = "the model") -> Table:
+        """Return the columns that fit knew, from whatever the user has."""
+        table = read_any(X, kinds=self.encoder.kinds)
+        # A Table is one that was read from a file, block by block.
+        return self.schema.conform(table, estimator, is_file=isinstance(X, (str, Path, Table)))
+
+    def encode(
+        self, X: Any, *, handle_unknown: str = "mean", estimator: str = "the model"
+    ) -> Encoded:
+        """Return a table as the networks read it."""
+        return self.encoder.encode(self.read(X, estimator), handle_unknown=handle_unknown)
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what was learned as a JSON document and arrays by name."""
+        encoder, arrays = self.encoder.to_state()
+        target, target_arrays = self.target.to_state()
+        document = {
+            "schema": asdict(self.schema),
+            "encoder": encoder,
+            "target": target,
+            "backend": self.backend,
+        }
+        return document, {**arrays, **target_arrays}
+
+    @classmethod
+    def from_state(cls, document: Mapping[str, Any], arrays: Mapping[str, Any]) -> "Learned":
+        """Return what `to_state` took apart."""
+        return cls(
+            Schema(**{**document["schema"], "names": tuple(document["schema"]["names"])}),
+            TableEncoder.from_state(document["encoder"], arrays),
+            target_from_state(document["target"], arrays),
+            document["backend"],
+        )
+
+
+@dataclass(frozen=True)
+class Weigher:
+    """The weights that rows are trained with: their own, times those of their classes.
+
+    Attributes
+    ----------
+    mean : float
+        Of all rows. Weights are divided by it, which keeps the meaning of the learning rate.
+    by_class : float array of shape (n_classes,), or None
+    """
+
+    mean: float = 1.0
+    by_class: np.ndarray | None = None
+
+    def weigh(self, codes: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """Return the weights of some rows; shape (n_samples,).
+
+        Parameters
+        ----------
+        codes : int array of shape (n_samples,)
+            Their classes, where classes have weights.
+        weight : float64 array of shape (n_samples,), or None
+            Their own weights.
+        """
+        weights = np.ones(len(codes)) if weight is None else weight
+        if self.by_class is not None:
+            weights = weights * self.by_class[codes]
+        return np.asarray(weights / self.mean, dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What the passes over a table found.
+
+    Attributes
+    ----------
+    learned : Learned
+    weigher : Weigher or None
+        None where all rows weigh the same.
+    numbers : float32 array of shape (n_sampled, n_numbers)
+        Those of a sample of the rows, as networks read them; empty where the rows are in memory.
+    n_samples : int
+    """
+
+    learned: Learned
+    weigher: Weigher | None
+    numbers: np.ndarray
+    n_samples: int
+
+
+def survey(table: LabelledTable, target_kind: str, parameters: Mapping[str, Any]) -> Survey:
+    """Learn what a table holds; one pass, and one more where columns are cut into bins.
+
+    All that names and types of columns decide is decided before the first row is read.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    target_kind : {"continuous", "class", "auto"}
+    parameters : mapping of str to object
+        Of the estimator.
+    """
+    columns = table.columns
+    roles = _decide_roles(columns, parameters)
+    sample_rows = table.n_in_memory or max(
+        1, min(SAMPLE_ROWS, _SAMPLE_VALUES // (1 + len(roles.numbers)))
+    )
+
+    def target_statistics() -> TargetStatistics:
+        n_kept = 0 if table.n_in_memory else SAMPLE_ROWS
+        return TargetStatistics(target_kind, parameters.get("target_transform"), n_kept)
+
+    if roles.rules:
+        found = table.learn(
+            lambda seed: BinStatistics(
+                roles.rules, target_statistics(), sample_rows=sample_rows, seed=seed
+            )
+        )
+        roles = replace(roles, bins=found.bins())
+    statistics = table.learn(
+        lambda seed: TableStatistics(
+            ColumnStatistics(columns, roles, sample_rows=sample_rows, seed=seed),
+            target_statistics(),
+        )
+    )
+    n_samples, target = statistics.columns.n_samples, statistics.target
+    if n_samples == 0 and table.is_weighted:
+        raise no_weight()
+    schema = Schema.of(replace(columns, n_rows=n_samples), table.labels.target)
+    encoder = statistics.columns.encoder(parameters["min_frequency"])
+    learned = Learned(schema, encoder, target.target(), columns.backend)
+    by_class = target.class_weights(parameters.get("class_weight"))
+    weigher = None
+    if table.is_weighted or by_class is not None:
+        weigher = Weigher(target.mean_weight(by_class), by_class)
+    numbers = np.empty((0, 0), dtype=np.float32)
+    if not table.n_in_memory:
+        sample = statistics.columns.numbers
+        numbers = encoder.scale(sample.T, len(sample))
+    return Survey(learned, weigher, numbers, n_samples)
+
+
+def _decide_roles(columns: Table, parameters: Mapping[str, Any]) -> Roles:
+    options = ("categorical_features", "date_parts", "max_categories", "hash_buckets", "discretize")
+    roles = Roles.of(columns, **{name: parameters[name] for name in options})
+    if isinstance(parameters["embedding_dim"], Mapping):
+        check_column_names(
+            "embedding_dim", parameters["embedding_dim"], roles.categorical, "a categorical column"
+        )
+    return roles

@@ -1,0 +1,112 @@
+"""What fit was given -> rows that networks can be trained on."""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from catspace.exceptions import InputError
+from catspace.preparation.encoding import HoldBack, RowEncoding, keep_rows
+from catspace.preparation.learning import Learned, Weigher, survey
+from catspace.preparation.rows import RowSource
+from catspace.preparation.tables import open_labelled
+from catspace.validation import check_real
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What there is to learn from.
+
+    Attributes
+    ----------
+    learned : Learned
+    rows : RowSource
+        To train on; in memory or on disk.
+    validation : RowSource or None
+        To judge each epoch by.
+    """
+
+    learned: Learned
+    rows: RowSource
+    validation: RowSource | None
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """Turns what the user passes to fit into rows.
+
+    Attributes
+    ----------
+    estimator : str
+        Its name, for messages.
+    target_kind : {"continuous", "class", "auto"}
+    parameters : mapping of str to object
+        Of the estimator.
+    random : RandomState
+        Chooses the rows that are held back.
+    stack : ExitStack
+        Closes what is cached on disk.
+    """
+
+    estimator: str
+    target_kind: str
+    parameters: Mapping[str, Any]
+    random: np.random.RandomState
+    stack: ExitStack
+
+    def prepare(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Prepared:
+        """Return what there is to learn from; a table in files need not fit in memory."""
+        for name, value in (("y_val", y_val), ("sample_weight_val", sample_weight_val)):
+            if X_val is None and value is not None:
+                raise InputError(f"{name} was passed without X_val.")
+        table = open_labelled(X, y, sample_weight, estimator=self.estimator)
+        found = survey(table, self.target_kind, self.parameters)
+        validation = None
+        if X_val is not None:
+            validation = self._validation(found.learned, X_val, y_val, sample_weight_val)
+        hold_back = None
+        if validation is None and self.parameters["early_stopping"]:
+            n_held_back = count_held_back(self.parameters, found.n_samples)
+            hold_back = HoldBack(n_held_back, found.n_samples, self.random)
+        rows, held_back = keep_rows(
+            table,
+            RowEncoding(found.learned, found.weigher),
+            self.stack,
+            numbers=found.numbers,
+            n_samples=found.n_samples,
+            hold_back=hold_back,
+        )
+        return Prepared(found.learned, rows, held_back if validation is None else validation)
+
+    def _validation(self, learned: Learned, X_val: Any, y_val: Any, weight: Any) -> RowSource:
+        """Return the rows that the user gave to judge each epoch by."""
+        table = open_labelled(X_val, y_val, weight, estimator=self.estimator, schema=learned.schema)
+        encoding = RowEncoding(learned, Weigher() if table.is_weighted else None)
+        rows, _ = keep_rows(table, encoding, self.stack, numbers=np.empty((0, 0)))
+        if not len(rows):
+            raise InputError("The table of X_val has no rows.")
+        return rows
+
+
+def count_held_back(parameters: Mapping[str, Any], n_samples: int) -> int:
+    """Return how many rows early stopping judges by."""
+    fraction = check_real(
+        "validation_fraction", parameters["validation_fraction"], above=0, below=1
+    )
+    n_held_back = round(fraction * n_samples)
+    if n_held_back in (0, n_samples):
+        raise InputError(
+            f"early_stopping would hold back {n_held_back} of {n_samples} rows.",
+            hint="change validation_fraction, pass X_val and y_val, or switch it off.",
+        )
+    return n_held_back
