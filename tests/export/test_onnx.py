@@ -350,7 +350,8 @@ def test_a_model_of_another_library_is_not_taken():
 
 
 def test_without_the_package_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.delitem(sys.modules, "catspace.export.onnx")
+    for module in ("onnx", "onnx_graph"):
+        monkeypatch.delitem(sys.modules, f"catspace.export.{module}")
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(CatspaceError, match=r'Install it with: pip install "catspace\[onnx\]"$'):
         import_module("catspace.export.onnx")

@@ -1,4 +1,4 @@
-"""A model file in the format of another world."""
+"""A model file as an ONNX graph."""
 
 import json
 from pathlib import Path

@@ -7,9 +7,7 @@ other two types have no such value, so one is set apart: the empty text and the 
 unless they are categories themselves. The metadata of the graph says it of every column.
 """
 
-import json
-from collections.abc import Iterable, Sequence
-from importlib.metadata import version
+from collections.abc import Iterable
 from itertools import count
 from typing import Any
 
@@ -26,19 +24,9 @@ from catspace.data.target import LARGEST_EXPONENT, ClassTarget, RegressionTarget
 from catspace.data.vocabulary import MISSING, SPECIAL_NAMES, UNSEEN, Vocabulary
 from catspace.estimators import EmbeddingEncoder
 from catspace.estimators.base import EmbeddingEstimator
-from catspace.exceptions import CatspaceError, InputError, InputTypeError
+from catspace.exceptions import InputError, InputTypeError
+from catspace.export.onnx_graph import Graph, ModelProto, TensorProto, numpy_helper
 from catspace.model.network import EntityNetwork, OneHotInput
-
-try:
-    from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
-except ImportError:
-    raise CatspaceError(
-        'Exporting to ONNX needs the package onnx. Install it with: pip install "catspace[onnx]"'
-    ) from None
-
-# Of onnx 1.15: the first whose lookup takes doubles, and so the one that most runtimes can read.
-_IR_VERSION = 9
-_OPERATORS = {"": 20, "ai.onnx.ml": 4}
 
 _ACTIVATIONS = {"relu": "Relu", "gelu": "Gelu", "tanh": "Tanh", "logistic": "Sigmoid"}
 # Bent numbers are all the same from here on, and the square of this is far from overflowing.
@@ -89,7 +77,7 @@ def to_onnx(model: EmbeddingEstimator) -> ModelProto:
     encoder, target, columns = learned.encoder, learned.target, learned.schema.names
     _refuse_what_no_graph_does(model)
 
-    graph = _Graph(columns)
+    graph = Graph(columns)
     codes = [
         _add_bins(graph, name, encoder.bins[name], vocabulary)
         if name in encoder.bins
@@ -125,89 +113,6 @@ def to_onnx(model: EmbeddingEstimator) -> ModelProto:
     )
 
 
-class _Graph:
-    """A graph under construction: operators go in, names of their results come out.
-
-    Parameters
-    ----------
-    columns : iterable of str
-        The names of the inputs, which no value inside the graph may have.
-    """
-
-    def __init__(self, columns: Iterable[str]) -> None:
-        self._nodes: list[NodeProto] = []
-        self._constants: list[TensorProto] = []
-        self._inputs: dict[str, ValueInfoProto] = {}
-        self._outputs: list[ValueInfoProto] = []
-        self._records: dict[str, dict[str, Any]] = {}
-        self._prefix = "/"
-        while any(name.startswith(self._prefix) for name in columns):
-            self._prefix += "/"
-
-    def add_input(self, name: str, dtype: Any, *, holds: str, missing: Any = "NaN") -> None:
-        """Add a column of the table, and note what it holds and what stands for missing."""
-        type_ = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-        self._inputs[name] = helper.make_tensor_value_info(name, type_, ["rows", 1])
-        self._records[name] = {
-            "name": name,
-            "type": TensorProto.DataType.Name(type_).lower(),
-            "holds": holds,
-            "missing": missing,
-        }
-
-    def add(self, operator: str, *inputs: Any, **attributes: Any) -> str:
-        """Add an operator on values by name and on constants; return the name of its result."""
-        names = [value if isinstance(value, str) else self._constant(value) for value in inputs]
-        result = f"{self._prefix}{operator}_{len(self._nodes)}"
-        domain = "ai.onnx.ml" if operator == "LabelEncoder" else ""
-        self._nodes.append(
-            helper.make_node(operator, names, [result], result, domain=domain, **attributes)
-        )
-        return result
-
-    def add_output(self, name: str, value: str, dtype: Any, *width: int) -> None:
-        """Let a value leave the graph under a name of its own."""
-        self._nodes.append(helper.make_node("Identity", [value], [name], f"{self._prefix}{name}"))
-        type_ = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-        self._outputs.append(helper.make_tensor_value_info(name, type_, ["rows", *width]))
-
-    def to_model(
-        self, summary: str, columns: Sequence[str], metadata: dict[str, Any]
-    ) -> ModelProto:
-        """Return the graph, with its inputs in the order of the table's columns."""
-        for name in (output.name for output in self._outputs):
-            if name in columns:
-                raise InputError(
-                    f"Column {name!r} has the name of what the ONNX graph returns.",
-                    hint="rename the column before fitting.",
-                )
-        inputs = [self._inputs[name] for name in columns]
-        made = helper.make_model(
-            helper.make_graph(self._nodes, "catspace", inputs, self._outputs, self._constants),
-            ir_version=_IR_VERSION,
-            opset_imports=[helper.make_opsetid(*item) for item in _OPERATORS.items()],
-            producer_name="catspace",
-            producer_version=version("catspace"),
-            doc_string=f"{summary} The metadata says what each input holds, and which value of it "
-            "stands for a missing one.",
-        )
-        records = [self._records[name] for name in columns]
-        entries = {"inputs": records, **metadata}
-        helper.set_model_props(
-            made,
-            {
-                "catspace_version": version("catspace"),
-                **{key: json.dumps(entry, ensure_ascii=False) for key, entry in entries.items()},
-            },
-        )
-        return made
-
-    def _constant(self, value: Any) -> str:
-        name = f"{self._prefix}constant_{len(self._constants)}"
-        self._constants.append(numpy_helper.from_array(np.asarray(value), name))
-        return name
-
-
 def _refuse_what_no_graph_does(model: EmbeddingEstimator) -> None:
     if model.handle_unknown == "error":
         raise InputError(
@@ -234,7 +139,7 @@ def _refuse_what_no_graph_does(model: EmbeddingEstimator) -> None:
         )
 
 
-def _add_lookup(graph: _Graph, name: str, vocabulary: Vocabulary) -> str:
+def _add_lookup(graph: Graph, name: str, vocabulary: Vocabulary) -> str:
     """Add a column of categories; return the name of its codes, int64 of shape (rows,)."""
     keys, rows = _keys(name, vocabulary)
     missing = _missing_value(keys)
@@ -292,7 +197,7 @@ def _missing_value(keys: np.ndarray) -> Any:
     return next(value for value in candidates if value not in known)
 
 
-def _add_bins(graph: _Graph, name: str, bins: Bins, vocabulary: Vocabulary) -> str:
+def _add_bins(graph: Graph, name: str, bins: Bins, vocabulary: Vocabulary) -> str:
     """Add a column of numbers that is cut into categories; return the name of its codes."""
     graph.add_input(name, np.float64, holds="number, cut into bins")
     labels = pa.array(bins.labels)
@@ -306,7 +211,7 @@ def _add_bins(graph: _Graph, name: str, bins: Bins, vocabulary: Vocabulary) -> s
     return graph.add("Gather", codes, graph.add("Squeeze", bin_, np.array([1])))
 
 
-def _add_number(graph: _Graph, name: str, scaling: Scaling) -> list[str]:
+def _add_number(graph: Graph, name: str, scaling: Scaling) -> list[str]:
     """Add a column of numbers; return the names of its features, float of shape (rows, 1)."""
     graph.add_input(name, np.float64, holds="number")
     is_missing = graph.add("IsNaN", name)
@@ -322,7 +227,7 @@ def _add_number(graph: _Graph, name: str, scaling: Scaling) -> list[str]:
 
 
 def _add_features(
-    graph: _Graph, model: EmbeddingEstimator, codes: list[str], numbers: str | None
+    graph: Graph, model: EmbeddingEstimator, codes: list[str], numbers: str | None
 ) -> None:
     """Add what `transform` gives."""
     tables = [embedding.table for embedding in model.embeddings_.values()]
@@ -331,12 +236,12 @@ def _add_features(
     graph.add_output("features", features, np.float32, len(model.get_feature_names_out()))
 
 
-def _add_vectors(graph: _Graph, tables: list[np.ndarray], codes: list[str]) -> list[str]:
+def _add_vectors(graph: Graph, tables: list[np.ndarray], codes: list[str]) -> list[str]:
     return [graph.add("Gather", table, code) for table, code in zip(tables, codes, strict=True)]
 
 
 def _add_network(
-    graph: _Graph, network: EntityNetwork, codes: list[str], numbers: str | None
+    graph: Graph, network: EntityNetwork, codes: list[str], numbers: str | None
 ) -> str:
     """Add a network; return the name of its outputs, float of shape (rows, n_outputs)."""
     architecture = network.architecture
@@ -358,7 +263,7 @@ def _add_network(
     return _activate(graph, x, architecture.output_activation)
 
 
-def _add_pieces(graph: _Graph, network: EntityNetwork, numbers: str) -> str:
+def _add_pieces(graph: Graph, network: EntityNetwork, numbers: str) -> str:
     """Add the bins of the numbers; return the name of both, side by side."""
     lower, slope = _array(network.numbers.lower), _array(network.numbers.slope)
     x = graph.add("Unsqueeze", numbers, np.array([2]))  # (rows, n_numbers, 1)
@@ -368,7 +273,7 @@ def _add_pieces(graph: _Graph, network: EntityNetwork, numbers: str) -> str:
     return graph.add("Concat", numbers, x, axis=1)
 
 
-def _activate(graph: _Graph, x: str, activation: str) -> str:
+def _activate(graph: Graph, x: str, activation: str) -> str:
     if activation == "identity":
         return x
     if activation == "silu":
@@ -376,7 +281,7 @@ def _activate(graph: _Graph, x: str, activation: str) -> str:
     return graph.add(_ACTIVATIONS[activation], x)
 
 
-def _add_prediction(graph: _Graph, target: RegressionTarget, outputs: list[str]) -> None:
+def _add_prediction(graph: Graph, target: RegressionTarget, outputs: list[str]) -> None:
     """Add what a regressor predicts, on the user's scale."""
     x = graph.add("Mul", _add_mean(graph, outputs), target.scale)
     x = graph.add("Add", x, target.centre)
@@ -387,7 +292,7 @@ def _add_prediction(graph: _Graph, target: RegressionTarget, outputs: list[str])
     graph.add_output("prediction", x, np.float64, target.n_outputs)
 
 
-def _add_classes(graph: _Graph, classes: np.ndarray, outputs: list[str]) -> None:
+def _add_classes(graph: Graph, classes: np.ndarray, outputs: list[str]) -> None:
     """Add what a classifier predicts: the label, and the probability of each class."""
     shares = _add_mean(graph, [graph.add("Softmax", output, axis=1) for output in outputs])
     best = graph.add("ArgMax", shares, axis=1, keepdims=0)
@@ -395,7 +300,7 @@ def _add_classes(graph: _Graph, classes: np.ndarray, outputs: list[str]) -> None
     graph.add_output("probabilities", shares, np.float64, len(classes))
 
 
-def _add_mean(graph: _Graph, values: list[str]) -> str:
+def _add_mean(graph: Graph, values: list[str]) -> str:
     total = graph.add("Sum", *values)
     return graph.add("Div", total, np.float64(len(values)))
 

@@ -6,7 +6,6 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from itertools import pairwise
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -50,7 +49,7 @@ def smallest_integer(n_values: int) -> np.dtype:
 
 
 class RowCache:
-    """Rows in one temporary file, dealt to parts like cards.
+    """Rows in one temporary file; each block of rows is spread over all of its parts.
 
     Each part is a sample of all rows, whatever order they came in, and is read as a whole: what
     is shuffled within a part is shuffled well. A table that fits in one part keeps its order.
@@ -87,12 +86,7 @@ class RowCache:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @property
@@ -105,15 +99,15 @@ class RowCache:
     def append(self, records: np.ndarray) -> None:
         """Write rows behind those that are there."""
         n_parts = len(self._starts) - 1
-        if n_parts > 1:  # otherwise a pattern in the rows could meet the one of dealing
+        if n_parts > 1:  # otherwise a pattern in the rows could meet that of the parts
             records = records[self._random.permutation(len(records))]
         n_before, size = self._n_rows, self.record.itemsize
         try:
             for part, start in enumerate(self._starts[:-1].tolist()):
-                dealt = records[(part - n_before) % n_parts :: n_parts]
+                share = records[(part - n_before) % n_parts :: n_parts]
                 n_there = len(range(part, n_before, n_parts))
                 self._file.seek((start + n_there) * size)
-                self._file.write(np.ascontiguousarray(dealt).view(np.uint8).data)
+                self._file.write(np.ascontiguousarray(share).view(np.uint8).data)
             self._file.flush()
         except OSError as error:
             reason = f"cannot be written ({error.strerror or error})"

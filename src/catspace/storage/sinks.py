@@ -3,7 +3,6 @@
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
@@ -60,14 +59,9 @@ class TableSink:
                 self._writer = kind(self._file, block.schema)
             self._writer.write_table(block.cast(self._writer.schema) if self._is_parquet else block)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         with explaining(self.path):
-            self._closing.__exit__(kind, error, traceback)
+            self._closing.__exit__(*error)
 
     def _finish(self, kind: type[BaseException] | None, *error: object) -> None:
         if kind is None and self._writer is not None:
