@@ -10,8 +10,8 @@ import ray
 
 from catspace import EmbeddingClassifier, EmbeddingRegressor, make_sales
 from catspace.distributed import fit
-from catspace.estimators import fitting as fitting_module
 from catspace.distributed import tables as tables_module
+from catspace.estimators import fitting as fitting_module
 from catspace.exceptions import CatspaceError, InputError, InputTypeError, ParameterError
 from catspace.model.progress import TrainingProgress
 

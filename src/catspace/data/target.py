@@ -206,7 +206,7 @@ def to_numbers(y: Any) -> np.ndarray:
         return values.astype(np.float64)
     except (ValueError, TypeError):
         raise InputError(
-            f"The target must hold numbers; got {values.ravel()[0]!r} first.",
+            f"The target must hold numbers; got {values.ravel()[:1].tolist()[0]!r} first.",
             hint="EmbeddingClassifier learns classes, text included.",
         ) from None
 
