@@ -19,15 +19,10 @@ _SMALLEST_LEAF = 0.005
 
 @dataclass(frozen=True)
 class Bins:
-    """The bins of one column of numbers.
+    """The bins of one column of numbers."""
 
-    Attributes
-    ----------
-    edges : tuple of float
-        Between the bins, rising: a bin holds what is at least its lower and less than its upper
-        edge. The first and the last bin are open.
-    """
-
+    # Between the bins, rising: a bin holds what is at least its lower and less than its upper edge.
+    # The first and the last bin are open.
     edges: tuple[float, ...]
 
     @classmethod

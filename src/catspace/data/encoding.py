@@ -32,26 +32,13 @@ class Encoded:
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """What fit learned about the columns of a table.
+    """What fit learned about the columns of a table."""
 
-    Attributes
-    ----------
-    vocabularies : mapping of column to Vocabulary
-        The categorical columns.
-    scalings : mapping of column to Scaling
-        The continuous columns.
-    date_parts : tuple of str
-        What each column of dates was replaced by.
-    dates : tuple of str
-        The columns of dates that were replaced.
-    bins : mapping of column to Bins
-        The columns of numbers that were cut into categories.
-    """
-
-    vocabularies: Mapping[str, Vocabulary]
-    scalings: Mapping[str, Scaling]
-    date_parts: tuple[str, ...] = ()
-    dates: tuple[str, ...] = ()
+    vocabularies: Mapping[str, Vocabulary]  # the categorical columns
+    scalings: Mapping[str, Scaling]  # the continuous columns
+    date_parts: tuple[str, ...] = ()  # what each column of dates was replaced by
+    dates: tuple[str, ...] = ()  # the columns of dates that were replaced
+    # The columns of numbers that were cut into categories
     bins: Mapping[str, Bins] = field(default_factory=dict)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:

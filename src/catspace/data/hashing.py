@@ -32,16 +32,10 @@ class HashedVocabulary(Vocabulary):
     It holds the numbers of the buckets that fit met, and no values: its size is bounded by the
     number of buckets. Values that share a bucket share its row. A value that fit has not met gets
     the row of others when their bucket is the same, and counts as unseen when the bucket is new.
-
-    Attributes
-    ----------
-    n_buckets : int
-    value_kinds : tuple of str
-        The kinds of values that fit met.
     """
 
     n_buckets: int
-    value_kinds: tuple[str, ...]
+    value_kinds: tuple[str, ...]  # the kinds of values that fit met
 
     @classmethod
     def of(cls, buckets: Vocabulary, n_buckets: int, kinds: Any) -> "HashedVocabulary":

@@ -13,23 +13,13 @@ from catspace.exceptions import InputError, in_row
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows of a table.
+    """Some rows of a table."""
 
-    Attributes
-    ----------
-    table : Table
-        The features.
-    y : array of shape (n_samples,) or (n_samples, n_outputs)
-    weight : float64 array of shape (n_samples,), or None where all rows weigh the same
-        Above zero: rows of weight zero count as absent.
-    first_row : int or None
-        Which row of the whole table is the first, if that is known.
-    """
-
-    table: Table
-    y: np.ndarray
+    table: Table  # the features
+    y: np.ndarray  # of shape (n_samples,) or (n_samples, n_outputs)
+    # float64 of shape (n_samples,), above zero; None where all rows weigh the same
     weight: np.ndarray | None = None
-    first_row: int | None = 0
+    first_row: int | None = 0  # which row of the whole table is the first, if that is known
 
     @classmethod
     def of(
@@ -54,19 +44,11 @@ class Block:
 
 @dataclass(frozen=True)
 class Labels:
-    """Which columns of a table are no features.
+    """Which columns of a table are no features."""
 
-    Attributes
-    ----------
-    target : str or None
-        None where the target does not stand in the table.
-    weight : str or None
-    schema : Schema or None
-        The columns that the features must have, where a model knows them already.
-    """
-
-    target: str | None
+    target: str | None  # None where the target does not stand in the table
     weight: str | None = None
+    # The columns that the features must have, where a model knows them already
     schema: Schema | None = None
 
     def split(self, whole: Table, first_row: int | None) -> Block:

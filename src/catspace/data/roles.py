@@ -20,37 +20,20 @@ from catspace.validation import check_column_names, is_count
 
 @dataclass(frozen=True)
 class Roles:
-    """What each column of a table is used as.
+    """What each column of a table is used as."""
 
-    Attributes
-    ----------
-    categorical, numbers : tuple of str
-        The columns that get a vocabulary, and those that get a scale, after the changes below.
-    date_parts : tuple of str
-        What each column of dates is replaced by.
-    dates : tuple of str
-        The columns of dates that are replaced.
-    rules : mapping of column to int, "quantile" or "tree"
-        The columns of numbers that are cut into categories, and how their bins are found.
-    most : mapping of column to int
-        The columns of which only so many categories have a vector of their own.
-    buckets : mapping of column to int
-        The columns whose values are hashed into so many buckets.
-    is_by_dtype : bool
-        Whether the user named no column, so that identifiers may hide among the numbers.
-    bins : mapping of column to Bins
-        The bins, when they have been found.
-    """
-
-    categorical: tuple[str, ...]
-    numbers: tuple[str, ...]
-    date_parts: tuple[str, ...]
-    dates: tuple[str, ...]
+    categorical: tuple[str, ...]  # the columns that get a vocabulary, after the changes below
+    numbers: tuple[str, ...]  # the columns that get a scale, likewise
+    date_parts: tuple[str, ...]  # what each column of dates is replaced by
+    dates: tuple[str, ...]  # the columns of dates that are replaced
+    # The columns of numbers that are cut into categories, and how their bins are found
     rules: Mapping[str, Any]
+    # The columns of which only so many categories have a vector of their own
     most: Mapping[str, int]
-    buckets: Mapping[str, int]
+    buckets: Mapping[str, int]  # the columns whose values are hashed into so many buckets
+    # Whether the user named no column, so that identifiers may hide among the numbers
     is_by_dtype: bool
-    bins: Mapping[str, Bins]
+    bins: Mapping[str, Bins]  # the bins, when they have been found
 
     @classmethod
     def of(

@@ -9,19 +9,11 @@ from catspace.exceptions import InputError, warn
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns that a model was fitted on.
-
-    Attributes
-    ----------
-    names : tuple of str
-    named : bool
-        Whether the names are the user's own.
-    target : str or None
-        The column that the target was taken from, where fit was given its name.
-    """
+    """The columns that a model was fitted on."""
 
     names: tuple[str, ...]
-    named: bool
+    named: bool  # whether the names are the user's own
+    # The column that the target was taken from, where fit was given its name
     target: str | None = None
 
     @classmethod

@@ -27,19 +27,12 @@ DATE_PARTS = tuple(_TEMPORAL_PARTS)
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table.
-
-    Attributes
-    ----------
-    name : str
-    parts : tuple of (rows, values)
-        Almost always one part: ``(None, values)``. A column of Python objects of several kinds
-        (say numbers and text) has one part for each kind, with the rows where it occurs; rows
-        that no part names are missing.
-    n_rows : int
-    """
+    """One column of a table."""
 
     name: str
+    # Almost always one part: ``(None, values)``. A column of Python objects of several kinds (say
+    # numbers and text) has one part for each kind, with the rows where it occurs; rows that no part
+    # names are missing.
     parts: tuple[tuple[np.ndarray | None, pa.Array], ...]
     n_rows: int
 
@@ -155,20 +148,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Named columns of equal length, and where they came from.
-
-    Attributes
-    ----------
-    columns : tuple of Column
-    backend : str
-        "pandas", "polars", "pyarrow" or "numpy": the kind of frame to give back.
-    named : bool
-        Whether the names are the user's own. Arrays have none; their columns are x0, x1, ….
-    """
+    """Named columns of equal length, and where they came from."""
 
     columns: tuple[Column, ...]
     n_rows: int
-    backend: str
+    backend: str  # "pandas", "polars", "pyarrow" or "numpy": the kind of frame to give back
+    # Whether the names are the user's own. Arrays have none; their columns are x0, x1, ….
     named: bool
 
     @property

@@ -23,18 +23,12 @@ LARGEST_EXPONENT = float(np.log(np.finfo(np.float64).max)) - 1
 
 @dataclass(frozen=True)
 class Moments:
-    """What the scale of a target is made of; those of two blocks give those of both.
-
-    Attributes
-    ----------
-    n_samples : int
-    mean, std, largest : float64 arrays of shape (n_outputs,)
-    """
+    """What the scale of a target is made of; those of two blocks give those of both."""
 
     n_samples: int
-    mean: np.ndarray
-    std: np.ndarray
-    largest: np.ndarray
+    mean: np.ndarray  # float64 of shape (n_outputs,)
+    std: np.ndarray  # float64 of shape (n_outputs,)
+    largest: np.ndarray  # float64 of shape (n_outputs,)
 
     @classmethod
     def of(cls, values: np.ndarray) -> "Moments":
@@ -53,23 +47,14 @@ class Moments:
 
 @dataclass(frozen=True)
 class RegressionTarget:
-    """One or several numbers, brought to the scale on which the network learns.
+    """One or several numbers, brought to the scale on which the network learns."""
 
-    Attributes
-    ----------
-    transform : {None, "log", "log1p", "paper"}
-        What is taken of the target before it is scaled. ``"paper"`` is log(y) / log(y_max), which
-        a sigmoid output can reach; the others are standardised for a linear output.
-    centre, scale : float64 arrays of shape (n_outputs,)
-        A constant target has scale 0, so that the constant is what is predicted.
-    is_vector : bool
-        Whether the user's target had one dimension.
-    """
-
+    # What is taken of the target before it is scaled. "paper" is log(y) / log(y_max), which a
+    # sigmoid output can reach; the others are standardised for a linear output.
     transform: str | None
-    centre: np.ndarray
-    scale: np.ndarray
-    is_vector: bool
+    centre: np.ndarray  # float64 of shape (n_outputs,)
+    scale: np.ndarray  # the same; 0 for a constant target, so that the constant is predicted
+    is_vector: bool  # whether the user's target had one dimension
 
     @classmethod
     def from_moments(
@@ -120,14 +105,9 @@ class RegressionTarget:
 
 @dataclass(frozen=True)
 class ClassTarget:
-    """One of several classes, of any type that sorts.
+    """One of several classes, of any type that sorts."""
 
-    Attributes
-    ----------
-    classes : array of shape (n_classes,)
-    """
-
-    classes: np.ndarray
+    classes: np.ndarray  # of shape (n_classes,)
     output_activation = "identity"
 
     @property

@@ -39,20 +39,12 @@ class Vocabulary:
     Values are grouped by kind: numbers, text, times and so on. Within numbers 1, 1.0 and True are
     one category; the text '1' is another. Categories are sorted within their kind, so the codes
     depend neither on the order of the rows nor on the library that the table came from.
-
-    Attributes
-    ----------
-    values : mapping of kind to Arrow array
-        All values seen in fit, sorted; rare ones are among them.
-    rows : mapping of kind to int64 array
-        The embedding row of each value: RARE, or one from ``N_SPECIAL`` on.
-    counts : int64 array of shape (n_codes,)
-        How often each row was met in fit.
     """
 
-    values: Mapping[str, pa.Array]
+    values: Mapping[str, pa.Array]  # all values seen in fit, sorted; rare ones are among them
+    # The embedding row of each value: RARE, or one from ``N_SPECIAL`` on
     rows: Mapping[str, np.ndarray]
-    counts: np.ndarray
+    counts: np.ndarray  # int64 of shape (n_codes,): how often each row was met in fit
 
     @classmethod
     def fit(

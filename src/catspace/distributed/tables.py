@@ -30,22 +30,12 @@ _S = TypeVar("_S", bound=Statistics)
 
 @dataclass(frozen=True)
 class ClusterTable:
-    """A table that Ray Data reads, of which some columns are no features.
-
-    Attributes
-    ----------
-    dataset : ray.data.Dataset
-    schema : Arrow schema
-        The names and the types of all columns.
-    labels : Labels
-    files : FileBlocks or None
-        The files, where it is read from such.
-    """
+    """A table that Ray Data reads, of which some columns are no features."""
 
     dataset: "ray.data.Dataset"
-    schema: pa.Schema
+    schema: pa.Schema  # the names and the types of all columns
     labels: Labels
-    files: FileBlocks | None = None
+    files: FileBlocks | None = None  # the files, where it is read from such
     n_in_memory = 0
 
     @property
@@ -111,18 +101,10 @@ class ClusterTable:
 
 @dataclass(frozen=True)
 class EncodedRows:
-    """Rows as networks read them, in the memory of a cluster.
+    """Rows as networks read them, in the memory of a cluster."""
 
-    Attributes
-    ----------
-    dataset : ray.data.Dataset
-        Which has been computed.
-    record : dtype
-        The layout of a row.
-    """
-
-    dataset: "ray.data.Dataset"
-    record: np.dtype
+    dataset: "ray.data.Dataset"  # which has been computed
+    record: np.dtype  # the layout of a row
 
     def __len__(self) -> int:
         return int(self.dataset.count())
@@ -139,17 +121,9 @@ class EncodedRows:
 
 @dataclass(frozen=True)
 class Share:
-    """The rows of one worker.
+    """The rows of one worker."""
 
-    Attributes
-    ----------
-    blocks : sequence of ObjectRef
-        Where they are.
-    n_rows : int
-    record : dtype
-    """
-
-    blocks: Sequence["ray.ObjectRef[pa.Table]"]
+    blocks: Sequence["ray.ObjectRef[pa.Table]"]  # where they are
     n_rows: int
     record: np.dtype
 

@@ -30,32 +30,15 @@ from catspace.preparation.rows import CachedRows
 
 @dataclass(frozen=True)
 class Assignment:
-    """What the workers are to do.
-
-    Attributes
-    ----------
-    plan : TrainingPlan
-    shares : sequence of Share
-        The rows of each worker, or those of all.
-    validation : sequence of Share, or None
-        The same for the rows that epochs are judged by.
-    n_held_back : sequence of int
-        How many rows of each share are held back to judge epochs by.
-    numbers : float32 array of shape (n_sampled, n_numbers)
-        Those of a sample of all rows.
-    is_by_network : bool
-        Whether each worker trains networks of its own.
-    board : Board
-        Where to tell of each epoch.
-    """
+    """What the workers are to do."""
 
     plan: TrainingPlan
-    shares: Sequence[Share]
-    validation: Sequence[Share] | None
-    n_held_back: Sequence[int]
-    numbers: np.ndarray
-    is_by_network: bool
-    board: Board
+    shares: Sequence[Share]  # the rows of each worker, or those of all
+    validation: Sequence[Share] | None  # the same for the rows that epochs are judged by
+    n_held_back: Sequence[int]  # how many rows of each share are held back to judge epochs by
+    numbers: np.ndarray  # float32 of shape (n_sampled, n_numbers): those of a sample of all rows
+    is_by_network: bool  # whether each worker trains networks of its own
+    board: Board  # where to tell of each epoch
 
 
 def work(config: dict[str, Any]) -> None:

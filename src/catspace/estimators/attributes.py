@@ -86,14 +86,6 @@ class FittedAttributes:
             raise AttributeError("feature_names_in_: the table of fit had no names.")
         return np.array(schema.names, dtype=object)
 
-    @property
-    def classes_(self) -> np.ndarray:
-        """The labels, sorted, where the target is one of several classes."""
-        target = self._get_fitted("classes_").learned.target
-        if not isinstance(target, ClassTarget):
-            raise AttributeError("classes_: the target is a number.")
-        return target.classes
-
     def _get_fitted(self, name: str) -> Fitted:
         if not hasattr(self, "fitted_"):
             # Also an AttributeError, so that hasattr says no.
@@ -105,3 +97,15 @@ class FittedAttributes:
         if recipe is None:
             raise AttributeError(f"{name}: a file of catspace 0.1 does not say.")
         return recipe
+
+
+class ClassAttributes(FittedAttributes):
+    """Those of estimators that learn classes."""
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels, sorted, where the target is one of several classes."""
+        target = self._get_fitted("classes_").learned.target
+        if not isinstance(target, ClassTarget):
+            raise AttributeError("classes_: the target is a number.")
+        return target.classes

@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from catspace.estimators.attributes import ClassAttributes
 from catspace.estimators.base import EmbeddingEstimator
 from catspace.estimators.parameters import declares_parameters
 from catspace.estimators.shared import ClassParameters
 
 
 @declares_parameters
-class EmbeddingClassifier(ClassifierMixin, ClassParameters, EmbeddingEstimator):  # type: ignore[misc]
+class EmbeddingClassifier(ClassifierMixin, ClassParameters, ClassAttributes, EmbeddingEstimator):  # type: ignore[misc]
     """Predict classes from categories and numbers with entity embeddings.
 
     Each category of each categorical column gets a vector, learned together with a neural network
@@ -23,29 +24,9 @@ class EmbeddingClassifier(ClassifierMixin, ClassParameters, EmbeddingEstimator):
 
     Attributes
     ----------
-    classes_ : array of shape (n_classes,)
-        The labels, sorted.
-    embeddings_ : Embeddings
-        Mapping of column to its vectors, categories and counts.
-    networks_ : list of torch.nn.Module
-    history_ : list of dict
-        One for each epoch of each network: network, epoch, loss, validation_loss,
-        learning_rate, seconds.
-    n_iter_ : int
-        The epochs that the longest training took.
-    best_epoch_ : list of int
-        The epoch whose weights each network carries.
-    batch_size_, learning_rate_ : int, float
-        What "auto" chose, or what was asked for.
-    embedding_dims_ : dict of str to int
-        The dimension of the vectors of each column.
-    target_type_ : {"continuous", "binary", "multiclass"}
-    n_outputs_ : int
+    {attributes}
     fitted_ : Fitted
-        All of the above in one object.
-    n_features_in_ : int
-    feature_names_in_ : array of str
-        Only where the table had names.
+        All of it in one object.
 
     See Also
     --------

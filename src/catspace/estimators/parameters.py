@@ -5,10 +5,10 @@ Python, editors know the choices, and scikit-learn finds the signature that it e
 "Parameters" of its docstring is made of the same fields.
 """
 
+import inspect
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from inspect import cleandoc
 from textwrap import indent
 from typing import (
     Any,
@@ -31,29 +31,41 @@ _C = TypeVar("_C")
 
 def parameter(*, default: Any, text: str) -> Any:
     """Declare a parameter of an estimator."""
-    return field(default=default, metadata={"text": cleandoc(text)})
+    return field(default=default, metadata={"text": inspect.cleandoc(text)})
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(parameter,))
 def declares_parameters(cls: type[_C]) -> type[_C]:
     """Give a class an ``__init__`` with its parameters, and complete its docstring.
 
-    ``{parameters}`` stands there for the texts of all parameters, in the order of the signature.
+    ``{parameters}`` stands there for the texts of all parameters, in the order of the signature,
+    and ``{attributes}`` for those of the properties that end in an underscore.
     """
     made = dataclass(kw_only=True, eq=False, repr=False)(cls)
-    made.__doc__ = (made.__doc__ or "").replace("{parameters}", describe_parameters(made).lstrip())
+    made.__doc__ = (made.__doc__ or "").replace("{parameters}", _indent(describe_parameters(made)))
+    made.__doc__ = made.__doc__.replace("{attributes}", _indent(describe_attributes(made)))
     return made
 
 
 def describe_parameters(cls: type) -> str:
-    """Return the parameters of an estimator in numpydoc's form, indented as in a class."""
+    """Return the parameters of an estimator in numpydoc's form."""
     hints = get_type_hints(cls)
     entries = []
     for declared in fields(cls):
         kind, default = describe_type(hints[declared.name]), _show(declared.default)
         text = indent(declared.metadata["text"], "    ")
         entries.append(f"{declared.name} : {kind}, default={default}\n{text}")
-    return indent("\n".join(entries), "    ")
+    return "\n".join(entries)
+
+
+def describe_attributes(cls: type) -> str:
+    """Return the fitted attributes of an estimator in numpydoc's form."""
+    entries = []
+    for name, member in inspect.getmembers(cls, lambda member: isinstance(member, property)):
+        if name.endswith("_") and not name.startswith("_"):
+            kind = describe_type(get_type_hints(member.fget)["return"])
+            entries.append(f"{name} : {kind}\n{indent(inspect.getdoc(member) or '', '    ')}")
+    return "\n".join(entries)
 
 
 def describe_type(hint: Any) -> str:
@@ -78,9 +90,15 @@ def describe_type(hint: Any) -> str:
         return f"dict of {key} to {value}"
     if origin is not None and issubclass(origin, Sequence):
         return f"list of {describe_type(inside[0])}"
+    if hint is np.ndarray:
+        return "array"
     if hint is Any:
         return "object"
     return "None" if hint is type(None) else str(getattr(hint, "__name__", hint))
+
+
+def _indent(text: str) -> str:
+    return indent(text, "    ").lstrip()
 
 
 def _show(value: Any) -> str:

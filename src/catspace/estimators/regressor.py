@@ -27,27 +27,9 @@ class EmbeddingRegressor(RegressorMixin, NumberParameters, EmbeddingEstimator): 
 
     Attributes
     ----------
-    embeddings_ : Embeddings
-        Mapping of column to its vectors, categories and counts.
-    networks_ : list of torch.nn.Module
-    history_ : list of dict
-        One for each epoch of each network: network, epoch, loss, validation_loss,
-        learning_rate, seconds.
-    n_iter_ : int
-        The epochs that the longest training took.
-    best_epoch_ : list of int
-        The epoch whose weights each network carries.
-    batch_size_, learning_rate_ : int, float
-        What "auto" chose, or what was asked for.
-    embedding_dims_ : dict of str to int
-        The dimension of the vectors of each column.
-    target_type_ : {"continuous", "binary", "multiclass"}
-    n_outputs_ : int
+    {attributes}
     fitted_ : Fitted
-        All of the above in one object.
-    n_features_in_ : int
-    feature_names_in_ : array of str
-        Only where the table had names.
+        All of it in one object.
 
     See Also
     --------

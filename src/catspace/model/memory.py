@@ -23,25 +23,14 @@ _PROC, _CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True)
 class MemoryNeed:
-    """The bytes that training will need beside what is in memory already.
-
-    Attributes
-    ----------
-    architecture : Architecture
-    n_networks : int
-    tables : tuple of int
-        For the embedding of each column: weights, gradients, moments and the best weights so far.
-    layers : int
-        The same for all other weights.
-    rows : int
-        The rows in the order of an epoch.
-    """
+    """The bytes that training will need beside what is in memory already."""
 
     architecture: Architecture
     n_networks: int
+    # For the embedding of each column: weights, gradients, moments and the best weights so far
     tables: tuple[int, ...]
-    layers: int
-    rows: int
+    layers: int  # the same for all other weights
+    rows: int  # the rows in the order of an epoch
 
     @property
     def total(self) -> int:

@@ -30,31 +30,15 @@ _EMBEDDING_STD = 0.05
 
 @dataclass(frozen=True)
 class Architecture:
-    """Everything that fixes the shape of a network.
+    """Everything that fixes the shape of a network."""
 
-    Attributes
-    ----------
-    n_codes : tuple of int
-        The number of rows of each embedding.
-    dims : tuple of int
-        The dimension of each embedding.
-    n_numbers : int
-    n_bins : int
-        The pieces into which the range of each number is cut.
-    n_outputs : int
-    hidden_layer_sizes : tuple of int
-    input_encoding : {"embedding", "onehot"}
-    activation, embedding_activation, output_activation : str
-    dropout : float
-    """
-
-    n_codes: tuple[int, ...]
-    dims: tuple[int, ...]
+    n_codes: tuple[int, ...]  # the number of rows of each embedding
+    dims: tuple[int, ...]  # the dimension of each embedding
     n_numbers: int
-    n_bins: int
+    n_bins: int  # the pieces into which the range of each number is cut
     n_outputs: int
     hidden_layer_sizes: tuple[int, ...]
-    input_encoding: str = "embedding"
+    input_encoding: str = "embedding"  # {"embedding", "onehot"}
     activation: str = "relu"
     embedding_activation: str = "identity"
     output_activation: str = "identity"

@@ -19,23 +19,12 @@ from catspace.validation import check_int, check_option, check_real
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """Everything that a training needs to know but the rows.
-
-    Attributes
-    ----------
-    architecture : Architecture
-    recipe : Recipe
-    seeds : sequence of int
-        One for each network.
-    columns : sequence of str
-        The names of the embedded columns.
-    device : torch.device
-    """
+    """Everything that a training needs to know but the rows."""
 
     architecture: Architecture
     recipe: Recipe
-    seeds: Sequence[int]
-    columns: Sequence[str]
+    seeds: Sequence[int]  # one for each network
+    columns: Sequence[str]  # the names of the embedded columns
     device: torch.device
 
     @property

@@ -37,28 +37,16 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Defaults:
-    """The values that "auto" stands for.
-
-    Attributes
-    ----------
-    hidden_layer_sizes : tuple of int
-    n_bins : int
-        Pieces into which the range of a number is cut.
-    dropout : float
-    max_epochs, batch_size : int
-    learning_rate : float
-        The peak of the schedule.
-    shrinkage : float
-        How far weight decay alone would shrink a weight over the whole training: to
-        exp(-shrinkage). Stated this way one number serves 100 steps and 100,000.
-    """
+    """The values that "auto" stands for."""
 
     hidden_layer_sizes: tuple[int, ...]
-    n_bins: int
+    n_bins: int  # pieces into which the range of a number is cut
     dropout: float
     max_epochs: int
     batch_size: int
-    learning_rate: float
+    learning_rate: float  # the peak of the schedule
+    # How far weight decay alone would shrink a weight over the whole training: to exp(-shrinkage).
+    # Stated this way one number serves 100 steps and 100,000.
     shrinkage: float
 
 

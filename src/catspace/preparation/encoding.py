@@ -23,17 +23,10 @@ PART_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class RowEncoding:
-    """How a block becomes the rows that a network reads.
-
-    Attributes
-    ----------
-    learned : Learned
-    weigher : Weigher or None
-        None where all rows weigh the same.
-    """
+    """How a block becomes the rows that a network reads."""
 
     learned: Learned
-    weigher: Weigher | None = None
+    weigher: Weigher | None = None  # None where all rows weigh the same
 
     @property
     def n_codes(self) -> tuple[int, ...]:

@@ -26,24 +26,12 @@ _SAMPLE_VALUES = 1 << 25  # a quarter of a gigabyte, for a table with very many 
 
 @dataclass(frozen=True)
 class Learned:
-    """What fit learned about a table besides its networks.
+    """What fit learned about a table besides its networks."""
 
-    Attributes
-    ----------
-    schema : Schema
-        The names of the columns.
-    encoder : TableEncoder
-        Turns columns into codes and numbers.
-    target : RegressionTarget or ClassTarget
-        Turns the target into what a network learns, and back.
-    backend : str
-        The kind of frame that the user works with.
-    """
-
-    schema: Schema
-    encoder: TableEncoder
-    target: Target
-    backend: str
+    schema: Schema  # the names of the columns
+    encoder: TableEncoder  # turns columns into codes and numbers
+    target: Target  # turns the target into what a network learns, and back
+    backend: str  # the kind of frame that the user works with
 
     @property
     def is_classification(self) -> bool:
@@ -87,17 +75,11 @@ class Learned:
 
 @dataclass(frozen=True)
 class Weigher:
-    """The weights that rows are trained with: their own, times those of their classes.
+    """The weights that rows are trained with: their own, times those of their classes."""
 
-    Attributes
-    ----------
-    mean : float
-        Of all rows. Weights are divided by it, which keeps the meaning of the learning rate.
-    by_class : float array of shape (n_classes,), or None
-    """
-
+    # Of all rows. Weights are divided by it, which keeps the meaning of the learning rate.
     mean: float = 1.0
-    by_class: np.ndarray | None = None
+    by_class: np.ndarray | None = None  # float of shape (n_classes,), or None
 
     def weigh(self, codes: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """Return the weights of some rows; shape (n_samples,).
@@ -117,20 +99,12 @@ class Weigher:
 
 @dataclass(frozen=True)
 class Survey:
-    """What the passes over a table found.
-
-    Attributes
-    ----------
-    learned : Learned
-    weigher : Weigher or None
-        None where all rows weigh the same.
-    numbers : float32 array of shape (n_sampled, n_numbers)
-        Those of a sample of the rows, as networks read them; empty where the rows are in memory.
-    n_samples : int
-    """
+    """What the passes over a table found."""
 
     learned: Learned
-    weigher: Weigher | None
+    weigher: Weigher | None  # None where all rows weigh the same
+    # float32 array of shape (n_sampled, n_numbers): those of a sample of the rows, as networks read
+    # them; empty where the rows are in memory
     numbers: np.ndarray
     n_samples: int
 

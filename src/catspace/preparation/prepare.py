@@ -17,44 +17,22 @@ from catspace.validation import check_real
 
 @dataclass(frozen=True)
 class Prepared:
-    """What there is to learn from.
-
-    Attributes
-    ----------
-    learned : Learned
-    rows : RowSource
-        To train on; in memory or on disk.
-    validation : RowSource or None
-        To judge each epoch by.
-    """
+    """What there is to learn from."""
 
     learned: Learned
-    rows: RowSource
-    validation: RowSource | None
+    rows: RowSource  # to train on; in memory or on disk
+    validation: RowSource | None  # to judge each epoch by
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """Turns what the user passes to fit into rows.
+    """Turns what the user passes to fit into rows."""
 
-    Attributes
-    ----------
-    estimator : str
-        Its name, for messages.
-    target_kind : {"continuous", "class", "auto"}
-    parameters : mapping of str to object
-        Of the estimator.
-    random : RandomState
-        Chooses the rows that are held back.
-    stack : ExitStack
-        Closes what is cached on disk.
-    """
-
-    estimator: str
-    target_kind: str
-    parameters: Mapping[str, Any]
-    random: np.random.RandomState
-    stack: ExitStack
+    estimator: str  # its name, for messages
+    target_kind: str  # {"continuous", "class", "auto"}
+    parameters: Mapping[str, Any]  # of the estimator
+    random: np.random.RandomState  # chooses the rows that are held back
+    stack: ExitStack  # closes what is cached on disk
 
     def prepare(
         self,

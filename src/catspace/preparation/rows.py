@@ -43,20 +43,12 @@ class RowSource(Protocol):
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows that a network learns from, resident in memory.
+    """Rows that a network learns from, resident in memory."""
 
-    Attributes
-    ----------
-    codes : int tensor of shape (n_columns, n_samples)
-    numbers : float tensor of shape (n_samples, n_numbers)
-    target : tensor of shape (n_samples, n_outputs), or (n_samples,) for classes
-    weight : tensor of shape (n_samples,), or None for equal weights
-    """
-
-    codes: Tensor
-    numbers: Tensor
-    target: Tensor
-    weight: Tensor | None = None
+    codes: Tensor  # int of shape (n_columns, n_samples)
+    numbers: Tensor  # float of shape (n_samples, n_numbers)
+    target: Tensor  # of shape (n_samples, n_outputs), or (n_samples,) for classes
+    weight: Tensor | None = None  # of shape (n_samples,), or None for equal weights
 
     def __len__(self) -> int:
         return len(self.target)
@@ -113,22 +105,12 @@ class CachedRows:
     the rows in it, and cuts them into batches, while the next part is read on a thread. Each part
     is a sample of all rows. Where there is one part, the batches are those of the same rows in
     memory.
-
-    Attributes
-    ----------
-    cache : RowCache
-    counts : sequence of int64 arrays
-        How often each code occurs in each column.
-    numbers : float32 array of shape (n_sampled, n_numbers)
-        Those of a sample of the rows.
-    device : torch.device, optional
-        Where batches go; by default they stay on the CPU.
     """
 
     cache: RowCache
-    counts: Sequence[np.ndarray]
-    numbers: np.ndarray
-    device: torch.device | None = None
+    counts: Sequence[np.ndarray]  # how often each code occurs in each column
+    numbers: np.ndarray  # float32 of shape (n_sampled, n_numbers): those of a sample of the rows
+    device: torch.device | None = None  # where batches go; by default they stay on the CPU
 
     def __len__(self) -> int:
         return len(self.cache)

@@ -53,13 +53,7 @@ class LabelledTable(Protocol):
 
 @dataclass(frozen=True)
 class OneBlock:
-    """A table in memory.
-
-    Attributes
-    ----------
-    block : Block
-    labels : Labels
-    """
+    """A table in memory."""
 
     block: Block
     labels: Labels
@@ -88,13 +82,7 @@ class OneBlock:
 
 @dataclass(frozen=True)
 class LabelledBlocks:
-    """A table in blocks that are read here, one after the other.
-
-    Attributes
-    ----------
-    source : BlockSource
-    labels : Labels
-    """
+    """A table in blocks that are read here, one after the other."""
 
     source: BlockSource
     labels: Labels

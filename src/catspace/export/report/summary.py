@@ -50,23 +50,14 @@ _SCALES: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """The table that a model was fitted on, as the page needs it.
+    """The table that a model was fitted on, as the page needs it."""
 
-    Attributes
-    ----------
-    table : Table
-        The columns of fit.
-    codes : mapping of column to int array of shape (n_rows,)
-        The embedding row of each row's category.
-    target : float array of shape (n_rows,)
-        The target, or 1 where it is the second of two classes; NaN where there are more classes.
-    labels : array of shape (n_rows,) or None
-        The classes, where there are more than two.
-    """
-
-    table: Table
+    table: Table  # the columns of fit
+    # Of shape (n_samples,) for each column: the code of each row's category
     codes: Mapping[str, np.ndarray]
+    # Of shape (n_samples,); 1 for the second of two classes, NaN where there are more
     target: np.ndarray
+    # The classes, of shape (n_samples,), where there are more than two
     labels: np.ndarray | None
 
 
