@@ -110,32 +110,27 @@ def _read(
     assignment: Assignment, rank: int, stack: ExitStack
 ) -> tuple[CachedRows, CachedRows | None]:
     """Copy a worker's rows to its disk, from where each epoch reads them."""
-    n_codes = assignment.plan.architecture.n_codes
     part = 0 if assignment.is_by_network else rank
+
+    def fill(share: Share, hold_back: HoldBack | None = None) -> tuple[CachedRows, Any]:
+        return fill_caches(
+            stack,
+            share.read(),
+            share.record,
+            assignment.plan.architecture.n_codes,
+            numbers=assignment.numbers,
+            n_samples=share.n_rows,
+            hold_back=hold_back,
+        )
+
     share, n_held_back, hold_back = assignment.shares[part], assignment.n_held_back[part], None
     if n_held_back:
         random = np.random.RandomState(assignment.plan.seeds[0])
         hold_back = HoldBack(n_held_back, share.n_rows, random)
-    rows, held_back = fill_caches(
-        stack,
-        share.read(),
-        share.record,
-        n_codes,
-        numbers=assignment.numbers,
-        n_samples=share.n_rows,
-        hold_back=hold_back,
-    )
+    rows, held_back = fill(share, hold_back)
     if assignment.validation is None:
         return rows, held_back
-    share = assignment.validation[part]
-    judges, _ = fill_caches(
-        stack,
-        share.read(),
-        share.record,
-        n_codes,
-        numbers=assignment.numbers,
-        n_samples=share.n_rows,
-    )
+    judges, _ = fill(assignment.validation[part])
     return rows, judges
 
 

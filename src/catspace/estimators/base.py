@@ -21,6 +21,7 @@ from catspace.exceptions import InputError, shorten
 from catspace.model.memory import available_memory, show_bytes
 from catspace.model.plan import make_device
 from catspace.model.training import train_networks
+from catspace.preparation.prepare import Given
 from catspace.validation import check_option
 
 
@@ -84,7 +85,7 @@ class EmbeddingEstimator(
         job = self.start_fit()
         with ExitStack() as stack:  # closes what was cached on disk
             prepared = job.preparation(stack).prepare(
-                X, y, sample_weight, X_val, y_val, sample_weight_val
+                Given(X, y, sample_weight), Given(X_val, y_val, sample_weight_val)
             )
             rows, validation = prepared.rows, prepared.validation
             plan = job.plan(prepared.learned, len(rows))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,14 @@ from catspace.preparation.learning import Learned, Weigher, survey
 from catspace.preparation.rows import RowSource
 from catspace.preparation.tables import open_labelled
 from catspace.validation import check_real
+
+
+class Given(NamedTuple):
+    """What the user passes to fit: a table, its target and its weights."""
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
 
 
 @dataclass(frozen=True)
@@ -34,24 +42,22 @@ class Preparation:
     random: np.random.RandomState  # chooses the rows that are held back
     stack: ExitStack  # closes what is cached on disk
 
-    def prepare(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
-    ) -> Prepared:
-        """Return what there is to learn from; a table in files need not fit in memory."""
-        for name, value in (("y_val", y_val), ("sample_weight_val", sample_weight_val)):
-            if X_val is None and value is not None:
+    def prepare(self, given: Given, judges: Given) -> Prepared:
+        """Return what there is to learn from; a table in files need not fit in memory.
+
+        Parameters
+        ----------
+        given, judges : Given
+            To learn from, and to judge each epoch by; without a table where there is none.
+        """
+        for name, value in (("y_val", judges.y), ("sample_weight_val", judges.sample_weight)):
+            if judges.X is None and value is not None:
                 raise InputError(f"{name} was passed without X_val.")
-        table = open_labelled(X, y, sample_weight, estimator=self.estimator)
+        table = open_labelled(*given, estimator=self.estimator)
         found = survey(table, self.target_kind, self.parameters)
         validation = None
-        if X_val is not None:
-            validation = self._validation(found.learned, X_val, y_val, sample_weight_val)
+        if judges.X is not None:
+            validation = self._validation(found.learned, judges)
         hold_back = None
         if validation is None and self.parameters["early_stopping"]:
             n_held_back = count_held_back(self.parameters, found.n_samples)
@@ -66,9 +72,9 @@ class Preparation:
         )
         return Prepared(found.learned, rows, held_back if validation is None else validation)
 
-    def _validation(self, learned: Learned, X_val: Any, y_val: Any, weight: Any) -> RowSource:
+    def _validation(self, learned: Learned, judges: Given) -> RowSource:
         """Return the rows that the user gave to judge each epoch by."""
-        table = open_labelled(X_val, y_val, weight, estimator=self.estimator, schema=learned.schema)
+        table = open_labelled(*judges, estimator=self.estimator, schema=learned.schema)
         encoding = RowEncoding(learned, Weigher() if table.is_weighted else None)
         rows, _ = keep_rows(table, encoding, self.stack, numbers=np.empty((0, 0)))
         if not len(rows):
