@@ -44,6 +44,15 @@ def test_a_plot_goes_where_it_is_told(states):
     assert plots.plot_projection(analysis.project(states, "state"), ax=ax) is ax
 
 
+def test_a_plot_in_a_part_of_a_figure_has_its_labels(states):
+    left, right = plt.figure(layout="constrained").subfigures(1, 2)
+    frame = analysis.project(states, "state")
+    for part in (left, right):
+        ax = plots.plot_projection(frame, ax=part.subplots())
+        assert [text.get_text() for text in ax.texts] == frame["category"].tolist()
+    assert ax.figure is right
+
+
 def test_a_polars_frame_is_drawn_like_a_pandas_frame(states):
     frame = analysis.project(states, "state")
     ax = plots.plot_projection(pl.from_pandas(frame))

@@ -366,9 +366,9 @@ def _label_points(
 
     Comes last: it needs to know how large everything else is.
     """
-    figure = ax.get_figure(root=True)
-    if len(points) > _MOST_LABELS or figure is None:
+    if len(points) > _MOST_LABELS:
         return ax
+    figure = ax.figure.figure  # the whole, also where the Axes is in a part of a figure
     figure.draw_without_rendering()  # fixes the layout, so that data has a place in pixels
     pixels_per_point = figure.dpi / 72
     marks = ax.transData.transform(points if avoid is None else np.vstack([points, avoid]))
