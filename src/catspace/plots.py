@@ -213,8 +213,9 @@ def plot_subspace_correlation(frame: Any, *, value: str = "mean", ax: Axes | Non
             fontsize=8,
             color="white" if dark else "black",
         )
-    ax.set_xticks(range(len(names) - 1), names[:-1], rotation=45, ha="right")
-    ax.set_yticks(range(1, len(names)), names[1:])
+    shown = [_short(name) for name in names]
+    ax.set_xticks(range(len(names) - 1), shown[:-1], rotation=45, ha="right")
+    ax.set_yticks(range(1, len(names)), shown[1:])
     ax.set_xlim(-0.5, len(names) - 1.5)
     ax.set_ylim(len(names) - 0.5, 0.5)
     ax.figure.colorbar(drawn, ax=ax, label=f"{value} absolute correlation", shrink=0.8)
@@ -249,10 +250,8 @@ def plot_distances(distances: Any, *, ax: Axes | None = None) -> Axes:
         ax.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
         ax.set_yticks(range(len(names)), names, fontsize=8)
     else:
-        ax.set_xlabel(f"{len(names):,} categories of {distances.column}")
-        ax.set_ylabel(f"{len(names):,} categories of {distances.column}")
-        ax.set_xticks([])
-        ax.set_yticks([])
+        label = f"{len(names):,} categories of {_short(distances.column)}"
+        ax.set(xlabel=label, ylabel=label, xticks=[], yticks=[])
     ax.figure.colorbar(drawn, ax=ax, label="distance", shrink=0.8)
     return ax
 
@@ -305,6 +304,8 @@ def plot_stability(frame: Any, *, ax: Axes | None = None) -> Axes:
     ax.scatter(count, overlap, s=10, color=_BLUE, alpha=0.6, linewidths=0)
     ax.axhline(chance[0], color=_RED, linewidth=1, label="chance")
     ax.set_xscale("log")
+    if count.max() < 10 * count.min():  # there may be no power of ten to write down
+        ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.xaxis.set_major_formatter(ScalarFormatter())
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_ylim(0, 1)
