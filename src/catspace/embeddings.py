@@ -125,7 +125,8 @@ class Embedding:
         k = min(k, len(self) - len(excluded))
         if k == 0:
             return np.empty(0, dtype=int), np.empty(0, dtype=self.table.dtype)
-        # |v - p|² up to a constant: one pass over the vectors, and rounded a little.
+        # |v - p|² up to a constant: one pass over the vectors, and rounded a little. For a single
+        # point scikit-learn's search takes three times as long (benchmarks/nearest.py).
         rough = self._squares - 2 * (self.vectors @ point)
         rough[excluded] = np.inf
         farthest = np.partition(rough, k - 1)[k - 1]

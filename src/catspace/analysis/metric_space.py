@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial import procrustes
-from sklearn.manifold import MDS
+from sklearn.manifold import MDS, ClassicalMDS
 from threadpoolctl import threadpool_limits
 
 from catspace.analysis.distances import DistanceMatrix
@@ -87,13 +89,11 @@ def merge_redundant(distances: DistanceMatrix, *, tolerance: float = 1e-9) -> An
         ``category`` and ``merged_into``: itself, or the first category that it coincides with.
         ``X["store"].map(dict(zip(...)))`` applies it.
     """
-    leader = np.arange(len(distances))
-    for i, j in np.argwhere(np.triu(distances.values <= tolerance, k=1)):
-        low, high = sorted((leader[i], leader[j]))
-        leader[leader == high] = low
+    _, group = connected_components(csr_array(distances.values <= tolerance), directed=False)
+    _, first = np.unique(group, return_index=True)
     names = distances.categories
     return make_frame(
-        {"category": category_array(names), "merged_into": category_array(names, leader)},
+        {"category": category_array(names), "merged_into": category_array(names, first[group])},
         distances.backend,
     )
 
@@ -317,18 +317,14 @@ def _envelope(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _classical_layout(d: np.ndarray, n_components: int) -> np.ndarray:
-    """Return where MDS starts: Torgerson's layout; shape (n, n_components).
+    """Return where MDS starts: Torgerson's layout; shape (n_categories, n_components).
 
     A metric space that is not Euclidean has directions of negative variance; they are left flat.
     """
-    squares = np.square(d)
-    centred = squares - squares.mean(axis=0) - squares.mean(axis=1, keepdims=True) + squares.mean()
-    values, directions = np.linalg.eigh(-centred / 2)
-    layout = np.zeros((len(d), n_components))
-    n = min(n_components, len(d))
-    largest = slice(-1, -n - 1, -1)
-    layout[:, :n] = directions[:, largest] * np.sqrt(np.maximum(values[largest], 0))
-    return layout
+    # MDS(init="classical_mds") would start from the NaN that scikit-learn has for them.
+    with np.errstate(invalid="ignore"):
+        layout = ClassicalMDS(n_components, metric="precomputed").fit_transform(d)
+    return np.pad(np.nan_to_num(layout), ((0, 0), (0, n_components - layout.shape[1])))
 
 
 def _stress(layout: np.ndarray, d: np.ndarray) -> float:

@@ -195,7 +195,8 @@ def to_plane(vectors: np.ndarray, method: str, *, random_state: int = 0) -> np.n
                 hint='use method="pca" or method="tsne".',
             )
         model = MDS(2, n_init=1, init="random", random_state=random_state)
-        # The first two components are the classical layout, also where there is only one.
+        # The first two components are the layout of classical MDS, without the matrix of all
+        # distances that scikit-learn's would decompose.
         start = centred_components(vectors, 2)[0]
         return np.asarray(model.fit_transform(vectors.astype(float), init=start))
     raise InputError(f"method must be one of {shorten(METHODS)}; got {method!r}.")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from sklearn.decomposition import PCA
 
 from catspace.data.frames import make_frame
 from catspace.data.table import Table
@@ -91,26 +92,21 @@ def check_columns(table: Table, names: Iterable[str]) -> None:
 def centred_components(vectors: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray]:
     """Return positions along the principal components, and the share of variance of each.
 
-    Signs are fixed so that the largest loading of a component is positive: the same vectors give
-    the same picture.
+    The largest loading of a component is positive, as scikit-learn has it: the same vectors give
+    the same picture. Where there are fewer components than asked for, the rest is zero.
 
     Returns
     -------
-    positions : array of shape (n, n_components)
+    positions : array of shape (n_categories, n_components)
     shares : array of shape (n_components,)
     """
-    centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
-    _, scale, loadings = np.linalg.svd(centred, full_matrices=False)
-    largest = np.abs(loadings).argmax(axis=1)
-    loadings *= np.sign(loadings[np.arange(len(loadings)), largest])[:, None]
-    total = float(np.square(scale).sum())
-    shares = np.square(scale) / total if total > 0 else np.zeros_like(scale)
-    positions = np.zeros((len(vectors), n_components))
-    n = min(n_components, len(loadings))
-    positions[:, :n] = centred @ loadings[:n].T
-    padded = np.zeros(n_components)
-    padded[:n] = shares[:n]
-    return positions, padded
+    positions, shares = np.zeros((len(vectors), n_components)), np.zeros(n_components)
+    if np.ptp(vectors, axis=0).any():  # vectors that are all the same have no share of anything
+        n = min(n_components, *vectors.shape)
+        pca = PCA(n, svd_solver="full")
+        positions[:, :n] = pca.fit_transform(vectors.astype(np.float64))
+        shares[:n] = pca.explained_variance_ratio_
+    return positions, shares
 
 
 def refuse_equal_vectors(embedding: Embedding, vectors: np.ndarray | None = None) -> None:
