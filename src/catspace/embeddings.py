@@ -91,13 +91,8 @@ class Embedding:
             ``category`` and ``distance``, nearest first.
         """
         closest, distance = self.search(self.vector(category), k=k, without=[category])
-        return make_frame(
-            {
-                "category": self.category_array(closest),
-                "distance": pa.array(distance),
-            },
-            self.backend,
-        )
+        columns = {"category": self.category_array(closest), "distance": pa.array(distance)}
+        return make_frame(columns, self.backend)
 
     def search(
         self, point: np.ndarray, *, k: int = 5, without: Iterable[Any] = ()
@@ -120,8 +115,8 @@ class Embedding:
         if not isinstance(k, (int, np.integer)) or k < 1:
             raise InputError(f"k must be an int of at least 1; got {k!r}.")
         point = np.asarray(point, dtype=self.table.dtype)
-        codes = {self.vocabulary.code(category, self.column) - N_SPECIAL for category in without}
-        excluded = sorted(code for code in codes if code >= 0)
+        positions = {self.vocabulary.code(name, self.column) - N_SPECIAL for name in without}
+        excluded = [position for position in positions if position >= 0]
         k = min(k, len(self) - len(excluded))
         if k == 0:
             return np.empty(0, dtype=int), np.empty(0, dtype=self.table.dtype)
@@ -208,15 +203,15 @@ class Embedding:
                 word = re.sub(r"\s+", "_", str(category)) or "_"
                 file.write(f"{word} {' '.join(f'{x:.9g}' for x in vector)}\n")
 
-    def category_array(self, rows: Sequence[int] | np.ndarray | None = None) -> pa.Array:
+    def category_array(self, positions: Sequence[int] | np.ndarray | None = None) -> pa.Array:
         """Return the categories as an Arrow array; as text where they are of several types.
 
         Parameters
         ----------
-        rows : sequence of int, optional
-            Positions of those that are wanted, in any order; by default all.
+        positions : sequence of int, optional
+            Of those that are wanted, in any order; by default all.
         """
-        return category_array(self.categories, rows)
+        return category_array(self.categories, positions)
 
     def _columns(self, include_special: bool) -> dict[str, pa.Array]:
         categories, counts, vectors = self.category_array(), self.counts, self.vectors

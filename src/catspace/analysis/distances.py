@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catspace.analysis.source import check_columns, get_embedding
-from catspace.data.frames import make_frame
+from catspace.analysis.projection import means_by_code
+from catspace.analysis.source import frame_of, get_column, get_embedding, read_target
 from catspace.data.hashing import HashedVocabulary
-from catspace.data.reading import read_vector
-from catspace.data.statistics import learn_encoder
 from catspace.data.table import Column, Table
-from catspace.data.vocabulary import N_SPECIAL, category_array
+from catspace.data.vocabulary import N_SPECIAL, Vocabulary, category_array
 from catspace.embeddings import Embedding
 from catspace.exceptions import InputError, InputTypeError
 from catspace.storage.blocks import read_any
@@ -36,6 +34,7 @@ class DistanceMatrix:
     ----------
     column : str
     categories : list
+        In the order of ``values``.
     values : float64 array of shape (n_categories, n_categories)
         NaN where two categories never met in the same context.
     contexts : int array of shape (n_categories, n_categories)
@@ -66,14 +65,14 @@ class DistanceMatrix:
             ``category_a``, ``category_b``, ``distance`` and ``contexts``.
         """
         a, b = np.triu_indices(len(self), k=1)
-        return make_frame(
+        return frame_of(
+            self.backend,
             {
                 "category_a": category_array(self.categories, a),
                 "category_b": category_array(self.categories, b),
                 "distance": pa.array(self.values[a, b], from_pandas=True),
-                "contexts": pa.array(self.contexts[a, b]),
+                "contexts": self.contexts[a, b],
             },
-            self.backend,
         )
 
 
@@ -93,7 +92,7 @@ def observed_distance(
     Parameters
     ----------
     X : table
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_samples,)
     column : str
     ignore : sequence of str
         Columns that are no context because the category fixes them, like the state of a store.
@@ -105,30 +104,20 @@ def observed_distance(
     DistanceMatrix
     """
     table = read_any(X)
-    check_columns(table, [column, *ignore])
-    target = np.asarray(read_vector(y, "target"), dtype=float)
-    if len(target) != table.n_rows:
-        raise InputError(f"The table has {table.n_rows} rows and the target {len(target)}.")
+    asked, *_ = (get_column(table, name) for name in (column, *ignore))
+    target = read_target(y, table)
     target = target if transform is None else np.asarray(transform(target), dtype=float)
-    others = [name for name in table.names if name != column and name not in ignore]
-    encoder = learn_encoder(table.select([column, *others]), categorical_features=[column, *others])
-    codes = encoder.encode(table.select([column, *others])).codes
-    category = codes[0] - N_SPECIAL
-    known = category >= 0
-    if others:
-        _, context = np.unique(codes[1:], axis=1, return_inverse=True)
-    else:
-        context = np.zeros(table.n_rows, dtype=int)
-    vocabulary = encoder.vocabularies[column]
+    vocabulary = Vocabulary.fit(asked)
+    codes = vocabulary.encode(asked)
+    others = [other for other in table.columns if other.name not in (column, *ignore)]
+    # Beside a column that is the same everywhere: without others, there is one context.
+    beside = [np.zeros_like(codes), *(Vocabulary.fit(other).encode(other) for other in others)]
+    _, context = np.unique(beside, axis=1, return_inverse=True)
     shape = (int(context.max()) + 1, vocabulary.n_categories)
-    cell = np.ravel_multi_index((context.ravel()[known], category[known]), shape)
-    counts = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
-    sums = np.bincount(cell, weights=target[known], minlength=shape[0] * shape[1]).reshape(shape)
-    means = np.divide(sums, counts, out=np.full(shape, np.nan), where=counts > 0)
-    # A context with a single category compares nothing.
-    return _distances(
-        means[(counts > 0).sum(axis=1) > 1], column, vocabulary.categories, table.backend
-    )
+    cell = np.where(codes < N_SPECIAL, -1, shape[1] * context.ravel() + codes - N_SPECIAL)
+    means = means_by_code(cell, target, shape[0] * shape[1]).reshape(shape)
+    met = np.isfinite(means).sum(axis=1) > 1  # a context with a single category compares nothing
+    return _distances(means[met], column, vocabulary.categories, table.backend)
 
 
 def model_distance(
@@ -171,7 +160,7 @@ def model_distance(
             "be asked for."
         )
     table = read_any(X)
-    check_columns(table, [column])
+    get_column(table, column)
     random = np.random.default_rng(random_state)
     n_contexts = min(n_contexts, table.n_rows)
     rows = np.sort(random.choice(table.n_rows, size=n_contexts, replace=False))
