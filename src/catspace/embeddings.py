@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ import pyarrow.parquet
 
 from catspace.data.encoding import TableEncoder
 from catspace.data.frames import make_frame
+from catspace.data.origin import Origin
+from catspace.data.reading import read_table
 from catspace.data.vocabulary import N_SPECIAL, SPECIAL_NAMES, Vocabulary, category_array
 from catspace.exceptions import InputError, UnknownCategoryError, did_you_mean
 from catspace.storage import model_file
@@ -31,12 +33,15 @@ class Embedding:
         The first three rows belong to missing, rare and unseen values.
     backend : str
         The kind of frame to hand out: that of the table the model was fitted on.
+    origin : Origin, optional
+        What the column is made of in a table; by default it stands there as it is.
     """
 
     column: str
     vocabulary: Vocabulary
     table: np.ndarray
     backend: str = "numpy"
+    origin: Origin | None = None
 
     @property
     def categories(self) -> list[Any]:
@@ -72,6 +77,22 @@ class Embedding:
         float32 array of shape (dim,)
         """
         return np.asarray(self.table[self.vocabulary.code(category, self.column)])
+
+    def codes_in(self, X: Any) -> np.ndarray:
+        """Return the row of ``table`` that each row of a user's table has.
+
+        Dates and numbers that the column is made of are taken apart and cut as in fit.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_columns)
+
+        Returns
+        -------
+        int32 array of shape (n_samples,)
+        """
+        origin = self.origin or Origin(self.column)
+        return self.vocabulary.encode(origin.read(read_table(X)))
 
     def nearest(self, category: Any, k: int = 5) -> Any:
         """Return the categories closest to one category.
@@ -145,9 +166,7 @@ class Embedding:
             Of the categories in ``categories`` and ``vectors``.
         """
         kept = np.concatenate([np.arange(N_SPECIAL), N_SPECIAL + np.sort(positions)])
-        return Embedding(
-            self.column, self.vocabulary.select(positions), self.table[kept], self.backend
-        )
+        return replace(self, vocabulary=self.vocabulary.select(positions), table=self.table[kept])
 
     def to_frame(self, *, include_special: bool = False) -> Any:
         """Return categories, counts and vectors as one frame.
@@ -238,16 +257,21 @@ class Embeddings(Mapping[str, Embedding]):
         document, arrays = model_file.read(path)
         encoder = TableEncoder.from_state(document["encoder"], arrays)
         tables = [arrays[f"embedding.{i}"] for i in range(len(encoder.vocabularies))]
-        return cls.of(encoder.vocabularies, tables, document["backend"])
+        return cls.of(encoder.vocabularies, tables, document["backend"], encoder.origins)
 
     @classmethod
     def of(
-        cls, vocabularies: Mapping[str, Vocabulary], tables: Iterable[np.ndarray], backend: str
+        cls,
+        vocabularies: Mapping[str, Vocabulary],
+        tables: Iterable[np.ndarray],
+        backend: str,
+        origins: Mapping[str, Origin] | None = None,
     ) -> "Embeddings":
         """Join the vocabularies of columns with their tables of vectors, in the same order."""
+        origins = origins or {}
         return cls(
             {
-                column: Embedding(column, vocabulary, table, backend)
+                column: Embedding(column, vocabulary, table, backend, origins.get(column))
                 for (column, vocabulary), table in zip(vocabularies.items(), tables, strict=True)
             }
         )

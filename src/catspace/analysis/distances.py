@@ -6,18 +6,17 @@ or asked of a model.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from catspace.analysis.projection import means_by_code
-from catspace.analysis.source import frame_of, get_column, get_embedding, read_target
-from catspace.data.hashing import HashedVocabulary
-from catspace.data.table import Column, Table
+from catspace.analysis.source import frame_of, get_embedding, read_target
+from catspace.data.encoding import Encoded
+from catspace.data.origin import get_column
 from catspace.data.vocabulary import N_SPECIAL, Vocabulary, category_array
-from catspace.embeddings import Embedding
 from catspace.exceptions import InputError, InputTypeError
 from catspace.storage.blocks import read_any
 
@@ -147,45 +146,31 @@ def model_distance(
     -------
     DistanceMatrix
     """
-    ask = getattr(model, "predict_proba", getattr(model, "predict", None))
-    if ask is None:
+    if not hasattr(model, "predict"):
         raise InputTypeError(
             f"A fitted model that predicts is needed; got {type(model).__name__}.",
             hint="vectors alone cannot be asked; catspace.load(path) gives the model back.",
         )
     embedding = get_embedding(model, column, at_least=2)
-    if isinstance(embedding.vocabulary, HashedVocabulary):
-        raise InputError(
-            f"Column {column!r} is hashed, and no value is known for a bucket that the model could "
-            "be asked for."
-        )
-    table = read_any(X)
-    get_column(table, column)
-    random = np.random.default_rng(random_state)
-    n_contexts = min(n_contexts, table.n_rows)
-    rows = np.sort(random.choice(table.n_rows, size=n_contexts, replace=False))
-    contexts = table.take(rows)
     n = len(embedding)
     _refuse_too_many(n)
+    table = read_any(X)
+    n_contexts = min(n_contexts, table.n_rows)
+    random = np.random.default_rng(random_state)
+    rows = np.sort(random.choice(table.n_rows, size=n_contexts, replace=False))
+    contexts = model.encode(table.take(rows))
+    place = list(model.embeddings_).index(column)
     outputs = []
-    per_block = max(1, _PREDICT_ROWS // n)
-    for begin in range(0, n_contexts, per_block):
-        block = np.arange(begin, min(begin + per_block, n_contexts))
-        asked = _every_category(contexts, embedding, block)
-        values = np.asarray(ask(asked), dtype=float)
+    for block in np.array_split(np.arange(n_contexts), -(-n_contexts * n // _PREDICT_ROWS)):
+        asked = _every_category(contexts, block, place, n)
+        values = np.asarray(model.predict_encoded(asked), dtype=float)
         values = values if transform is None else np.asarray(transform(values), dtype=float)
         # (contexts, categories, outputs) -> (contexts * outputs, categories)
         values = values.reshape(len(block), n, -1).transpose(0, 2, 1)
         outputs.append(values.reshape(-1, n))
     found = _distances(np.concatenate(outputs), column, embedding.categories, table.backend)
     n_outputs = sum(map(len, outputs)) // n_contexts
-    return DistanceMatrix(
-        column,
-        found.categories,
-        found.values * n_outputs,
-        found.contexts // n_outputs,
-        found.backend,
-    )
+    return replace(found, values=found.values * n_outputs, contexts=found.contexts // n_outputs)
 
 
 def _distances(
@@ -212,18 +197,12 @@ def _distances(
     return DistanceMatrix(column, categories, values, contexts, backend)
 
 
-def _every_category(contexts: Table, embedding: Embedding, block: np.ndarray) -> Table:
-    """Return each context once for each category, with the category in its column."""
-    n = len(embedding)
+def _every_category(contexts: Encoded, block: np.ndarray, place: int, n: int) -> Encoded:
+    """Return each context of a block once for each of n categories, with its code in place."""
     repeated = np.repeat(block, n)
-    columns = []
-    for column in contexts.columns:
-        if column.name == embedding.column:
-            values = embedding.category_array(np.tile(np.arange(n), len(block)))
-            columns.append(Column(column.name, ((None, values),), len(repeated)))
-        else:
-            columns.append(column.repeat(repeated))
-    return Table(tuple(columns), len(repeated), contexts.backend, contexts.named)
+    codes = contexts.codes[:, repeated]
+    codes[place] = np.tile(N_SPECIAL + np.arange(n), len(block))
+    return Encoded(codes, contexts.numbers[repeated])
 
 
 def _refuse_too_many(n: int) -> None:

@@ -144,7 +144,7 @@ def subspace_correlation(model: Any, X: Any) -> Any:
     ----------
     model : fitted estimator
     X : table
-        As for ``transform``.
+        With the columns that the embedded ones are made of; others do not matter.
 
     Returns
     -------
@@ -161,8 +161,7 @@ def subspace_correlation(model: Any, X: Any) -> Any:
     table = read_any(X)
     centred = {}
     for column, embedding in embeddings.items():
-        codes = embedding.vocabulary.encode(table.columns[table.names.index(column)])
-        values = embedding.table[codes].astype(float)
+        values = embedding.table[embedding.codes_in(table)].astype(float)
         centred[column] = values - values.mean(axis=0)
     pairs = list(combinations(centred, 2))
     correlation = [np.abs(_correlation(centred[a], centred[b])) for a, b in pairs]

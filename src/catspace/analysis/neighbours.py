@@ -9,7 +9,6 @@ from sklearn.metrics import silhouette_samples, silhouette_score
 from catspace.analysis.source import (
     category_frame,
     frame_of,
-    get_column,
     get_embedding,
     get_network_embeddings,
     refuse_equal_vectors,
@@ -121,7 +120,7 @@ def explain_direction(source: Any, column: str, a: Any, b: Any, X: Any) -> Any:
     a, b : object
         As for `direction`.
     X : table
-        With the column and others beside it, at best one row for each category.
+        With what the column is made of and others beside it, at best one row for each category.
 
     Returns
     -------
@@ -132,13 +131,14 @@ def explain_direction(source: Any, column: str, a: Any, b: Any, X: Any) -> Any:
     embedding = get_embedding(source, column, at_least=2)
     table = read_any(X)
     position, _ = _along(embedding, a, b)
-    codes = embedding.vocabulary.encode(get_column(table, column))
+    codes = embedding.codes_in(table)
     is_known = codes >= N_SPECIAL
     values = position[codes[is_known] - N_SPECIAL]
+    raw = column if embedding.origin is None else embedding.origin.raw
     found = {
         other.name: _variance_between(values, _groups(other)[is_known])
         for other in table.columns
-        if other.name != column
+        if other.name != raw
     }
     names = sorted(found, key=lambda name: -found[name])
     columns = {"column": names, "explained": [found[name] for name in names]}

@@ -12,7 +12,6 @@ from catspace.analysis.source import (
     category_frame,
     centred_components,
     frame_of,
-    get_column,
     get_embedding,
     read_target,
     refuse_equal_vectors,
@@ -131,7 +130,7 @@ def target_along(
     source : fitted estimator, Embeddings, or path to a model file
     column : str
     X : table
-        With the column; other columns do not matter.
+        With what the column is made of; other columns do not matter.
     y : array-like of shape (n_samples,)
     n_random : int, default=2
         How many of them, beside the first two components.
@@ -147,7 +146,7 @@ def target_along(
     embedding = get_embedding(source, column, at_least=3)
     refuse_equal_vectors(embedding)
     table = read_any(X)
-    codes = embedding.vocabulary.encode(get_column(table, embedding.column))
+    codes = embedding.codes_in(table)
     means = means_by_code(codes - N_SPECIAL, read_target(y, table), len(embedding))
     has_rows = np.flatnonzero(~np.isnan(means))
     components, _ = centred_components(embedding.vectors, 2)

@@ -11,9 +11,9 @@ from sklearn.decomposition import PCA
 
 from catspace.data.frames import make_frame
 from catspace.data.reading import read_vector
-from catspace.data.table import Column, Table
+from catspace.data.table import Table
 from catspace.embeddings import Embedding, Embeddings
-from catspace.exceptions import InputError, InputTypeError, did_you_mean
+from catspace.exceptions import InputError, InputTypeError
 
 
 def get_embedding(source: Any, column: str | None = None, *, at_least: int = 1) -> Embedding:
@@ -98,13 +98,6 @@ def category_frame(
     counts = embedding.counts if positions is None else embedding.counts[positions]
     said = {"category": embedding.category_array(positions), "count": counts, **columns}
     return frame_of(embedding.backend, said)
-
-
-def get_column(table: Table, name: str) -> Column:
-    """Return a column by name, or say that the table has none."""
-    if name not in table.names:
-        raise InputError(f"The table has no column {name!r}.{did_you_mean(name, table.names)}")
-    return table[name]
 
 
 def read_target(y: Any, table: Table) -> np.ndarray:
