@@ -28,6 +28,15 @@ def test_a_vector_is_that_of_its_category():
         embedding().vector("B")
 
 
+def test_codes_in_a_table_are_the_rows_of_the_vectors():
+    X = {"price": [1, 2, 3, 4], "town": ["c d", None, "b", "new"]}
+    codes = embedding().codes_in(X)
+    assert codes.tolist() == [5, 0, 4, 2]
+    np.testing.assert_array_equal(embedding().table[codes[[0, 2]]], [[0, 1], [3, 4]])
+    with pytest.raises(InputError, match=r"^The table has no column 'town'. Did you mean 'Town'"):
+        embedding().codes_in({"Town": ["b"]})
+
+
 def test_nearest_are_sorted_by_euclidean_distance_and_leave_out_the_category_itself():
     frame = embedding().nearest("a", k=9)
     assert frame["category"].tolist() == ["c d", "b"]

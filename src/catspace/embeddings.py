@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ import pyarrow.parquet
 
 from catspace.data.encoding import TableEncoder
 from catspace.data.frames import make_frame
+from catspace.data.origin import Origin
+from catspace.data.reading import read_table
 from catspace.data.vocabulary import N_SPECIAL, SPECIAL_NAMES, Vocabulary, category_array
 from catspace.exceptions import InputError, UnknownCategoryError, did_you_mean
 from catspace.storage import model_file
@@ -31,12 +33,15 @@ class Embedding:
         The first three rows belong to missing, rare and unseen values.
     backend : str
         The kind of frame to hand out: that of the table the model was fitted on.
+    origin : Origin, optional
+        What the column is made of in a table; by default it stands there as it is.
     """
 
     column: str
     vocabulary: Vocabulary
     table: np.ndarray
     backend: str = "numpy"
+    origin: Origin | None = None
 
     @property
     def categories(self) -> list[Any]:
@@ -73,6 +78,22 @@ class Embedding:
         """
         return np.asarray(self.table[self.vocabulary.code(category, self.column)])
 
+    def codes_in(self, X: Any) -> np.ndarray:
+        """Return the row of ``table`` that each row of a user's table has.
+
+        Dates and numbers that the column is made of are taken apart and cut as in fit.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_columns)
+
+        Returns
+        -------
+        int32 array of shape (n_samples,)
+        """
+        origin = self.origin or Origin(self.column)
+        return self.vocabulary.encode(origin.read(read_table(X)))
+
     def nearest(self, category: Any, k: int = 5) -> Any:
         """Return the categories closest to one category.
 
@@ -91,13 +112,8 @@ class Embedding:
             ``category`` and ``distance``, nearest first.
         """
         closest, distance = self.search(self.vector(category), k=k, without=[category])
-        return make_frame(
-            {
-                "category": self.category_array(closest),
-                "distance": pa.array(distance),
-            },
-            self.backend,
-        )
+        columns = {"category": self.category_array(closest), "distance": pa.array(distance)}
+        return make_frame(columns, self.backend)
 
     def search(
         self, point: np.ndarray, *, k: int = 5, without: Iterable[Any] = ()
@@ -120,12 +136,13 @@ class Embedding:
         if not isinstance(k, (int, np.integer)) or k < 1:
             raise InputError(f"k must be an int of at least 1; got {k!r}.")
         point = np.asarray(point, dtype=self.table.dtype)
-        codes = {self.vocabulary.code(category, self.column) - N_SPECIAL for category in without}
-        excluded = sorted(code for code in codes if code >= 0)
+        positions = {self.vocabulary.code(name, self.column) - N_SPECIAL for name in without}
+        excluded = [position for position in positions if position >= 0]
         k = min(k, len(self) - len(excluded))
         if k == 0:
             return np.empty(0, dtype=int), np.empty(0, dtype=self.table.dtype)
-        # |v - p|² up to a constant: one pass over the vectors, and rounded a little.
+        # |v - p|² up to a constant: one pass over the vectors, and rounded a little. For a single
+        # point scikit-learn's search takes three times as long (benchmarks/nearest.py).
         rough = self._squares - 2 * (self.vectors @ point)
         rough[excluded] = np.inf
         farthest = np.partition(rough, k - 1)[k - 1]
@@ -149,9 +166,7 @@ class Embedding:
             Of the categories in ``categories`` and ``vectors``.
         """
         kept = np.concatenate([np.arange(N_SPECIAL), N_SPECIAL + np.sort(positions)])
-        return Embedding(
-            self.column, self.vocabulary.select(positions), self.table[kept], self.backend
-        )
+        return replace(self, vocabulary=self.vocabulary.select(positions), table=self.table[kept])
 
     def to_frame(self, *, include_special: bool = False) -> Any:
         """Return categories, counts and vectors as one frame.
@@ -207,15 +222,15 @@ class Embedding:
                 word = re.sub(r"\s+", "_", str(category)) or "_"
                 file.write(f"{word} {' '.join(f'{x:.9g}' for x in vector)}\n")
 
-    def category_array(self, rows: Sequence[int] | np.ndarray | None = None) -> pa.Array:
+    def category_array(self, positions: Sequence[int] | np.ndarray | None = None) -> pa.Array:
         """Return the categories as an Arrow array; as text where they are of several types.
 
         Parameters
         ----------
-        rows : sequence of int, optional
-            Positions of those that are wanted, in any order; by default all.
+        positions : sequence of int, optional
+            Of those that are wanted, in any order; by default all.
         """
-        return category_array(self.categories, rows)
+        return category_array(self.categories, positions)
 
     def _columns(self, include_special: bool) -> dict[str, pa.Array]:
         categories, counts, vectors = self.category_array(), self.counts, self.vectors
@@ -242,16 +257,21 @@ class Embeddings(Mapping[str, Embedding]):
         document, arrays = model_file.read(path)
         encoder = TableEncoder.from_state(document["encoder"], arrays)
         tables = [arrays[f"embedding.{i}"] for i in range(len(encoder.vocabularies))]
-        return cls.of(encoder.vocabularies, tables, document["backend"])
+        return cls.of(encoder.vocabularies, tables, document["backend"], encoder.origins)
 
     @classmethod
     def of(
-        cls, vocabularies: Mapping[str, Vocabulary], tables: Iterable[np.ndarray], backend: str
+        cls,
+        vocabularies: Mapping[str, Vocabulary],
+        tables: Iterable[np.ndarray],
+        backend: str,
+        origins: Mapping[str, Origin] | None = None,
     ) -> "Embeddings":
         """Join the vocabularies of columns with their tables of vectors, in the same order."""
+        origins = origins or {}
         return cls(
             {
-                column: Embedding(column, vocabulary, table, backend)
+                column: Embedding(column, vocabulary, table, backend, origins.get(column))
                 for (column, vocabulary), table in zip(vocabularies.items(), tables, strict=True)
             }
         )

@@ -37,8 +37,7 @@ def plot_nearest(frame: Any, *, ax: Axes | None = None) -> Axes:
     places = np.arange(len(category))[::-1]
     ax.barh(places, distance, color=_BLUE, height=0.7)
     ax.set_yticks(places, [_short(name) for name in category])
-    ax.set_xlabel("distance in the learned space")
-    return _clean(ax)
+    return _finish(ax, "distance in the learned space")
 
 
 def plot_clusters(frame: Any, layout: Any, *, ax: Axes | None = None) -> Axes:
@@ -51,23 +50,14 @@ def plot_clusters(frame: Any, layout: Any, *, ax: Axes | None = None) -> Axes:
     ax : Axes, optional
     """
     category, cluster = _read(frame, "category", "cluster")
-    place = dict(
-        zip(*_read(layout, "category"), zip(*_read(layout, "x", "y"), strict=True), strict=True)
-    )
+    place = {name: (x, y) for name, x, y in zip(*_read(layout, "category", "x", "y"), strict=True)}
     ax = _axes(ax, (6.5, 5.5))
     points = np.array([place[name] for name in category])
     for number in np.unique(cluster):
-        inside = cluster == number
         colour = _GREY if number < 0 else _PALETTE[number % len(_PALETTE)]
         name = "no cluster" if number < 0 else f"cluster {number}"
-        ax.scatter(
-            points[inside, 0],
-            points[inside, 1],
-            s=_size(len(points)),
-            color=colour,
-            label=name,
-            linewidths=0,
-        )
+        x, y = points[cluster == number].T
+        ax.scatter(x, y, s=_size(len(points)), color=colour, label=name, linewidths=0)
     ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     return _label_points(_plane(ax), points, category)
 
@@ -92,14 +82,13 @@ def plot_projection(
     """
     category, x, y, trust = _read(frame, "category", "x", "y", "trustworthiness")
     ax = _axes(ax, (6.5, 5.5))
-    points = np.column_stack([x, y])
     if color is None:
-        ax.scatter(x, y, s=_size(len(x)), color=_BLUE, linewidths=0, alpha=0.8)
+        _dots(ax, x, y)
     else:
         drawn = ax.scatter(x, y, s=_size(len(x)), c=color, cmap="viridis", linewidths=0)
         ax.figure.colorbar(drawn, ax=ax, label=color_label, shrink=0.8)
     ax.set_title(f"trustworthiness {trust[0]:.2f}", fontsize=9, loc="right", color="0.4")
-    return _label_points(_plane(ax), points, category)
+    return _label_points(_plane(ax), np.column_stack([x, y]), category)
 
 
 def plot_map(frame: Any, *, ax: Axes | None = None) -> Axes:
@@ -122,10 +111,9 @@ def plot_direction(frame: Any, *, ax: Axes | None = None) -> Axes:
     """Draw where categories lie along a line; from `catspace.analysis.direction`."""
     category, position, distance = _read(frame, "category", "position", "distance")
     ax = _axes(ax, (7, 4))
-    ax.scatter(position, distance, s=_size(len(position)), color=_BLUE, linewidths=0, alpha=0.8)
-    ax.set_xlabel("position along the direction (0: from, 1: to)")
-    ax.set_ylabel("distance from the line")
-    return _label_points(_clean(ax), np.column_stack([position, distance]), category)
+    _dots(ax, position, distance)
+    _finish(ax, "position along the direction (0: from, 1: to)", "distance from the line")
+    return _label_points(ax, np.column_stack([position, distance]), category)
 
 
 def plot_target_along(
@@ -145,12 +133,8 @@ def plot_target_along(
     ax = _axes(ax, (5, 4))
     ax.scatter(position[chosen], target[chosen], s=8, color=_BLUE, alpha=0.6, linewidths=0)
     ax.xaxis.set_major_locator(MaxNLocator(5))
-    ax.set_xlabel(direction)
-    ax.set_ylabel(target_label)
-    ax.set_title(
-        f"Pearson {pearson[chosen][0]:.2f}, Spearman {spearman[chosen][0]:.2f}", fontsize=9
-    )
-    return _clean(ax)
+    ax.set_title(_correlations(pearson[chosen], spearman[chosen]), fontsize=9)
+    return _finish(ax, direction, target_label)
 
 
 def plot_density(
@@ -175,14 +159,11 @@ def plot_density(
     if std > 0:
         bell = np.exp(-0.5 * ((grid - mean) / std) ** 2) / (std * np.sqrt(2 * np.pi))
         ax.plot(grid, bell, color=_RED, label="Gaussian fit")
-        ax.legend(frameon=False, fontsize=8)
     if normality is not None:
         names, k2, p_value = _read(normality, "component", "k2", "p_value")
         (row,) = np.flatnonzero(names == name)
         ax.set_title(f"K² = {k2[row]:.1f}, p = {_p(p_value[row])}", fontsize=9)
-    ax.set_xlabel(name)
-    ax.set_ylabel("density")
-    return _clean(ax)
+    return _finish(ax, name, "density")
 
 
 def plot_subspace_correlation(frame: Any, *, value: str = "mean", ax: Axes | None = None) -> Axes:
@@ -203,18 +184,11 @@ def plot_subspace_correlation(frame: Any, *, value: str = "mean", ax: Axes | Non
     ax = _axes(ax, (0.7 * len(names) + 2, 0.6 * len(names) + 1.5))
     drawn = ax.imshow(grid, cmap="Blues", vmin=0, vmax=1)
     for j, i in np.argwhere(np.isfinite(grid)):
-        dark = grid[j, i] > 0.6
-        ax.text(
-            i,
-            j,
-            f"{grid[j, i]:.2f}",
-            ha="center",
-            va="center",
-            fontsize=8,
-            color="white" if dark else "black",
-        )
-    ax.set_xticks(range(len(names) - 1), names[:-1], rotation=45, ha="right")
-    ax.set_yticks(range(1, len(names)), names[1:])
+        colour = "white" if grid[j, i] > 0.6 else "black"
+        ax.text(i, j, f"{grid[j, i]:.2f}", ha="center", va="center", fontsize=8, color=colour)
+    shown = [_short(name) for name in names]
+    ax.set_xticks(range(len(names) - 1), shown[:-1], rotation=45, ha="right")
+    ax.set_yticks(range(1, len(names)), shown[1:])
     ax.set_xlim(-0.5, len(names) - 1.5)
     ax.set_ylim(len(names) - 0.5, 0.5)
     ax.figure.colorbar(drawn, ax=ax, label=f"{value} absolute correlation", shrink=0.8)
@@ -233,11 +207,8 @@ def plot_compare_distances(frame: Any, *, ax: Axes | None = None) -> Axes:
     ax.plot(metric[order], fitted[order], color=_RED, label="linear fit")
     for bound, label in ((lower, "first and last percent"), (upper, None)):
         ax.step(metric[order], bound[order], color="0.3", linewidth=1, where="mid", label=label)
-    ax.set_xlabel("distance in the metric space")
-    ax.set_ylabel("distance in the learned space")
-    ax.set_title(f"Pearson {pearson[0]:.2f}, Spearman {spearman[0]:.2f}", fontsize=9)
-    ax.legend(frameon=False, fontsize=8)
-    return _clean(ax)
+    ax.set_title(_correlations(pearson, spearman), fontsize=9)
+    return _finish(ax, "distance in the metric space", "distance in the learned space")
 
 
 def plot_distances(distances: Any, *, ax: Axes | None = None) -> Axes:
@@ -249,10 +220,8 @@ def plot_distances(distances: Any, *, ax: Axes | None = None) -> Axes:
         ax.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
         ax.set_yticks(range(len(names)), names, fontsize=8)
     else:
-        ax.set_xlabel(f"{len(names):,} categories of {distances.column}")
-        ax.set_ylabel(f"{len(names):,} categories of {distances.column}")
-        ax.set_xticks([])
-        ax.set_yticks([])
+        label = f"{len(names):,} categories of {_short(distances.column)}"
+        ax.set(xlabel=label, ylabel=label, xticks=[], yticks=[])
     ax.figure.colorbar(drawn, ax=ax, label="distance", shrink=0.8)
     return ax
 
@@ -267,17 +236,14 @@ def plot_schoenberg(frame: Any, *, ax: Axes | None = None) -> Axes:
     ax.axhline(0, color="0.5", linewidth=1)
     ax.set_xscale("log")
     ax.set_yscale("symlog", linthresh=1e-6)
-    ax.set_xlabel("λ, in units of one over the mean distance")
-    ax.set_ylabel("smallest eigenvalue")
-    ax.legend(frameon=False, fontsize=8)
-    return _clean(ax)
+    return _finish(ax, "λ, in units of one over the mean distance", "smallest eigenvalue")
 
 
 def plot_mds(frame: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the layout by metric distances; from `catspace.analysis.mds`."""
     category, x, y, stress = _read(frame, "category", "x0", "x1", "stress")
     ax = _axes(ax, (6, 5.5))
-    ax.scatter(x, y, s=_size(len(x)), color=_BLUE, linewidths=0, alpha=0.8)
+    _dots(ax, x, y)
     ax.set_title(f"stress {stress[0]:.2f}", fontsize=9, loc="right", color="0.4")
     return _label_points(_plane(ax), np.column_stack([x, y]), category)
 
@@ -292,10 +258,7 @@ def plot_distortion(frame: Any, *, ax: Axes | None = None) -> Axes:
     ax.set_yscale("log")
     ax.set_xscale("log", base=2)
     ax.set_xticks(dim[order], [str(int(d)) for d in dim[order]])
-    ax.set_xlabel("dimension of the embedding")
-    ax.set_ylabel("distortion")
-    ax.legend(frameon=False, fontsize=8)
-    return _clean(ax)
+    return _finish(ax, "dimension of the embedding", "distortion")
 
 
 def plot_stability(frame: Any, *, ax: Axes | None = None) -> Axes:
@@ -305,13 +268,14 @@ def plot_stability(frame: Any, *, ax: Axes | None = None) -> Axes:
     ax.scatter(count, overlap, s=10, color=_BLUE, alpha=0.6, linewidths=0)
     ax.axhline(chance[0], color=_RED, linewidth=1, label="chance")
     ax.set_xscale("log")
+    if count.max() < 10 * count.min():  # there may be no power of ten to write down
+        ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.xaxis.set_major_formatter(ScalarFormatter())
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_ylim(0, 1)
-    ax.set_xlabel("rows of the category in training")
-    ax.set_ylabel("neighbours that networks have in common")
-    ax.legend(frameon=False, fontsize=8)
-    return _clean(ax)
+    return _finish(
+        ax, "rows of the category in training", "neighbours that networks have in common"
+    )
 
 
 def _read(frame: Any, *names: str) -> list[np.ndarray]:
@@ -335,13 +299,15 @@ def _read(frame: Any, *names: str) -> list[np.ndarray]:
 
 
 def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    if ax is not None:
-        return ax
-    _, new = plt.subplots(figsize=size, layout="constrained")
-    return new
+    return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
 
 
-def _clean(ax: Axes) -> Axes:
+def _finish(ax: Axes, x: str, y: str = "") -> Axes:
+    """Say what the axes are, and what has a name; take away the half of the frame without ticks."""
+    ax.set_xlabel(x)
+    ax.set_ylabel(y or ax.get_ylabel())
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend(frameon=False, fontsize=8)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
@@ -349,10 +315,13 @@ def _clean(ax: Axes) -> Axes:
 def _plane(ax: Axes) -> Axes:
     """Take away what means nothing in a layout: ticks and a frame."""
     ax.set_aspect("equal", adjustable="datalim")
-    ax.set_xticks([])
-    ax.set_yticks([])
+    ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     return ax
+
+
+def _dots(ax: Axes, x: np.ndarray, y: np.ndarray) -> None:
+    ax.scatter(x, y, s=_size(len(x)), color=_BLUE, linewidths=0, alpha=0.8)
 
 
 def _size(n: int) -> float:
@@ -366,9 +335,9 @@ def _label_points(
 
     Comes last: it needs to know how large everything else is.
     """
-    figure = ax.get_figure(root=True)
-    if len(points) > _MOST_LABELS or figure is None:
+    if len(points) > _MOST_LABELS:
         return ax
+    figure = ax.figure.figure  # the whole, also where the Axes is in a part of a figure
     figure.draw_without_rendering()  # fixes the layout, so that data has a place in pixels
     pixels_per_point = figure.dpi / 72
     marks = ax.transData.transform(points if avoid is None else np.vstack([points, avoid]))
@@ -414,6 +383,10 @@ def _short(name: Any, most: int = 24) -> str:
 
 def _distinct(values: np.ndarray) -> list[Any]:
     return list(dict.fromkeys(values.tolist()))
+
+
+def _correlations(pearson: np.ndarray, spearman: np.ndarray) -> str:
+    return f"Pearson {pearson[0]:.2f}, Spearman {spearman[0]:.2f}"
 
 
 def _p(value: float) -> str:

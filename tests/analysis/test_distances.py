@@ -31,6 +31,14 @@ def test_several_rows_of_a_context_count_by_their_mean():
     assert observed_distance(X, [1.0, 3.0, 7.0], "shop").values[0, 1] == 5
 
 
+def test_rows_whose_target_is_missing_do_not_count():
+    X = {"shop": ["a", "a", "b", "a", "c", None], "day": [1, 1, 1, 2, 2, 1]}
+    found = observed_distance(X, [1.0, None, 7.0, 4.0, None, 9.0], "shop")
+    assert found.values[0, 1] == 6
+    assert np.isnan(found.values[0, 2])
+    assert found.contexts[0].tolist() == [1, 1, 0]
+
+
 def test_columns_that_the_category_fixes_can_be_ignored():
     X = {"shop": ["a", "b"], "town": ["x", "y"], "day": [1, 1]}
     assert np.isnan(observed_distance(X, [1.0, 2.0], "shop").values[0, 1])

@@ -56,6 +56,17 @@ def test_categories_that_coincide_are_merged_along_chains():
     assert found["merged_into"].tolist() == ["a", "b", "a", "a"]
 
 
+def test_each_category_is_merged_into_the_first_that_a_chain_leads_to():
+    random = np.random.default_rng(0)
+    d = squareform(random.choice([0.0, 1.0, np.nan], size=435, p=[0.05, 0.9, 0.05]))
+    leader = list(range(30))
+    for _ in range(30):  # as far as any chain can lead
+        leader = [min(leader[j] for j in range(30) if j == i or d[i, j] == 0) for i in range(30)]
+    found = merge_redundant(matrix(d))
+    assert found["merged_into"].tolist() == [f"c{i:05d}" for i in leader]
+    assert 1 < len(set(leader)) < 29
+
+
 def test_euclidean_distances_meet_schoenbergs_condition():
     found = schoenberg(matrix(squareform(pdist(points(12)))))
     assert found["positive"].all()
@@ -127,6 +138,13 @@ def test_mds_lays_out_a_space_that_is_not_euclidean():
     expected = np.sqrt(np.square(scale * apart - wanted).sum() / np.square(wanted).sum())
     assert found["stress"].iloc[0] == pytest.approx(expected)
     assert expected > 0.1
+
+
+def test_mds_has_as_many_components_as_are_asked_for():
+    found = mds(matrix([[0, 1, 2], [1, 0, 1], [2, 1, 0]]), n_components=5)
+    layout = found[[f"x{i}" for i in range(5)]].to_numpy()
+    np.testing.assert_allclose(pdist(layout), [1, 2, 1])
+    assert not layout[:, 3:].any()
 
 
 def test_distortion_is_stretch_times_shrink():

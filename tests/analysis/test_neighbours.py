@@ -88,6 +88,21 @@ def test_a_direction_is_explained_by_the_column_that_it_follows():
     assert by_rank["column"].tolist() == ["rank", "sex"]
 
 
+def test_a_direction_is_explained_by_columns_of_every_kind_of_value():
+    people = ["man", "king", "woman", "queen"]  # 0, 0, 1 and 1 along the direction
+    X = pd.DataFrame(
+        {
+            "place": people * 5,
+            "mixed": [1, "x", 1, None] * 5,  # means of 0.5, 0 and 1
+            "date": pd.to_datetime(["2024-01-01", "2024-01-01", "2024-03-01", None] * 5),
+            "bytes": [b"m", b"m", b"f", b"f"] * 5,
+            "missing": [None] * 20,
+        }
+    )
+    found = explain_direction(ROYALS, "place", "man", "woman", X).set_index("column")["explained"]
+    assert found.to_dict() == pytest.approx({"date": 1, "bytes": 1, "mixed": 0.5, "missing": 0})
+
+
 def test_equal_vectors_have_no_direction():
     same = make_embedding([[1.0], [1.0], [2.0]])
     with pytest.raises(InputError, match=r"have the same vector in column 'place'"):

@@ -6,7 +6,9 @@ from scipy.spatial import procrustes
 
 from catspace import EmbeddingRegressor
 from catspace.analysis import stability
+from catspace.analysis.stability import find_all_neighbours
 from catspace.exceptions import InputError, InputTypeError
+from tests.analysis.helpers import make_embedding
 
 
 def test_stability_is_the_naive_overlap_of_neighbours(model):
@@ -38,6 +40,30 @@ def test_several_models_are_compared_network_by_network(sales, model):
         for s in networks[0]["state"].categories
     ]
     np.testing.assert_allclose(found["overlap"], expected)
+
+
+@pytest.mark.parametrize("dim", [2, 40])
+def test_no_category_is_its_own_neighbour_however_many_have_its_vector(dim):
+    places = np.random.default_rng(0).normal(size=(4, dim))
+    embedding = make_embedding(np.repeat(places, 8, axis=0))["place"]
+    neighbours, distances, agreement = find_all_neighbours([embedding], 5)
+    assert (neighbours // 8 == np.arange(32)[:, None] // 8).all()  # of the eight in one place
+    assert all(i not in row and len(set(row)) == 5 for i, row in enumerate(neighbours.tolist()))
+    np.testing.assert_allclose(distances, 0, atol=1e-6)
+    assert agreement is None
+
+
+def test_all_neighbours_are_those_of_a_naive_search_and_networks_agree_on_them():
+    random = np.random.default_rng(0)
+    first, second, third = (make_embedding(random.normal(size=(50, 6)))["place"] for _ in range(3))
+    neighbours, distances, agreement = find_all_neighbours([first, second, third], 4)
+    for i in range(50):
+        nearest = [np.linalg.norm(e.vectors - e.vectors[i], axis=1) for e in (first, second, third)]
+        orders = [np.argsort(apart)[1:5].tolist() for apart in nearest]
+        assert neighbours[i].tolist() == orders[0]
+        np.testing.assert_allclose(distances[i], np.sort(nearest[0])[1:5], rtol=1e-5)
+        expected = [((j in orders[1]) + (j in orders[2])) / 2 for j in orders[0]]
+        assert agreement[i].tolist() == expected
 
 
 def test_one_network_has_nothing_to_agree_with(sales):

@@ -6,20 +6,17 @@ or asked of a model.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from catspace.analysis.source import check_columns, get_embedding
-from catspace.data.frames import make_frame
-from catspace.data.hashing import HashedVocabulary
-from catspace.data.reading import read_vector
-from catspace.data.statistics import learn_encoder
-from catspace.data.table import Column, Table
-from catspace.data.vocabulary import N_SPECIAL, category_array
-from catspace.embeddings import Embedding
+from catspace.analysis.projection import means_by_code
+from catspace.analysis.source import frame_of, get_embedding, read_target
+from catspace.data.encoding import Encoded
+from catspace.data.origin import get_column
+from catspace.data.vocabulary import N_SPECIAL, Vocabulary, category_array
 from catspace.exceptions import InputError, InputTypeError
 from catspace.storage.blocks import read_any
 
@@ -36,6 +33,7 @@ class DistanceMatrix:
     ----------
     column : str
     categories : list
+        In the order of ``values``.
     values : float64 array of shape (n_categories, n_categories)
         NaN where two categories never met in the same context.
     contexts : int array of shape (n_categories, n_categories)
@@ -66,14 +64,14 @@ class DistanceMatrix:
             ``category_a``, ``category_b``, ``distance`` and ``contexts``.
         """
         a, b = np.triu_indices(len(self), k=1)
-        return make_frame(
+        return frame_of(
+            self.backend,
             {
                 "category_a": category_array(self.categories, a),
                 "category_b": category_array(self.categories, b),
                 "distance": pa.array(self.values[a, b], from_pandas=True),
-                "contexts": pa.array(self.contexts[a, b]),
+                "contexts": self.contexts[a, b],
             },
-            self.backend,
         )
 
 
@@ -93,7 +91,7 @@ def observed_distance(
     Parameters
     ----------
     X : table
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_samples,)
     column : str
     ignore : sequence of str
         Columns that are no context because the category fixes them, like the state of a store.
@@ -105,30 +103,20 @@ def observed_distance(
     DistanceMatrix
     """
     table = read_any(X)
-    check_columns(table, [column, *ignore])
-    target = np.asarray(read_vector(y, "target"), dtype=float)
-    if len(target) != table.n_rows:
-        raise InputError(f"The table has {table.n_rows} rows and the target {len(target)}.")
+    asked, *_ = (get_column(table, name) for name in (column, *ignore))
+    target = read_target(y, table)
     target = target if transform is None else np.asarray(transform(target), dtype=float)
-    others = [name for name in table.names if name != column and name not in ignore]
-    encoder = learn_encoder(table.select([column, *others]), categorical_features=[column, *others])
-    codes = encoder.encode(table.select([column, *others])).codes
-    category = codes[0] - N_SPECIAL
-    known = category >= 0
-    if others:
-        _, context = np.unique(codes[1:], axis=1, return_inverse=True)
-    else:
-        context = np.zeros(table.n_rows, dtype=int)
-    vocabulary = encoder.vocabularies[column]
+    vocabulary = Vocabulary.fit(asked)
+    codes = vocabulary.encode(asked)
+    others = [other for other in table.columns if other.name not in (column, *ignore)]
+    # Beside a column that is the same everywhere: without others, there is one context.
+    beside = [np.zeros_like(codes), *(Vocabulary.fit(other).encode(other) for other in others)]
+    _, context = np.unique(beside, axis=1, return_inverse=True)
     shape = (int(context.max()) + 1, vocabulary.n_categories)
-    cell = np.ravel_multi_index((context.ravel()[known], category[known]), shape)
-    counts = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
-    sums = np.bincount(cell, weights=target[known], minlength=shape[0] * shape[1]).reshape(shape)
-    means = np.divide(sums, counts, out=np.full(shape, np.nan), where=counts > 0)
-    # A context with a single category compares nothing.
-    return _distances(
-        means[(counts > 0).sum(axis=1) > 1], column, vocabulary.categories, table.backend
-    )
+    cell = np.where(codes < N_SPECIAL, -1, shape[1] * context.ravel() + codes - N_SPECIAL)
+    means = means_by_code(cell, target, shape[0] * shape[1]).reshape(shape)
+    met = np.isfinite(means).sum(axis=1) > 1  # a context with a single category compares nothing
+    return _distances(means[met], column, vocabulary.categories, table.backend)
 
 
 def model_distance(
@@ -158,45 +146,31 @@ def model_distance(
     -------
     DistanceMatrix
     """
-    ask = getattr(model, "predict_proba", getattr(model, "predict", None))
-    if ask is None:
+    if not hasattr(model, "predict"):
         raise InputTypeError(
             f"A fitted model that predicts is needed; got {type(model).__name__}.",
             hint="vectors alone cannot be asked; catspace.load(path) gives the model back.",
         )
     embedding = get_embedding(model, column, at_least=2)
-    if isinstance(embedding.vocabulary, HashedVocabulary):
-        raise InputError(
-            f"Column {column!r} is hashed, and no value is known for a bucket that the model could "
-            "be asked for."
-        )
-    table = read_any(X)
-    check_columns(table, [column])
-    random = np.random.default_rng(random_state)
-    n_contexts = min(n_contexts, table.n_rows)
-    rows = np.sort(random.choice(table.n_rows, size=n_contexts, replace=False))
-    contexts = table.take(rows)
     n = len(embedding)
     _refuse_too_many(n)
+    table = read_any(X)
+    n_contexts = min(n_contexts, table.n_rows)
+    random = np.random.default_rng(random_state)
+    rows = np.sort(random.choice(table.n_rows, size=n_contexts, replace=False))
+    contexts = model.encode(table.take(rows))
+    place = list(model.embeddings_).index(column)
     outputs = []
-    per_block = max(1, _PREDICT_ROWS // n)
-    for begin in range(0, n_contexts, per_block):
-        block = np.arange(begin, min(begin + per_block, n_contexts))
-        asked = _every_category(contexts, embedding, block)
-        values = np.asarray(ask(asked), dtype=float)
+    for block in np.array_split(np.arange(n_contexts), -(-n_contexts * n // _PREDICT_ROWS)):
+        asked = _every_category(contexts, block, place, n)
+        values = np.asarray(model.predict_encoded(asked), dtype=float)
         values = values if transform is None else np.asarray(transform(values), dtype=float)
         # (contexts, categories, outputs) -> (contexts * outputs, categories)
         values = values.reshape(len(block), n, -1).transpose(0, 2, 1)
         outputs.append(values.reshape(-1, n))
     found = _distances(np.concatenate(outputs), column, embedding.categories, table.backend)
     n_outputs = sum(map(len, outputs)) // n_contexts
-    return DistanceMatrix(
-        column,
-        found.categories,
-        found.values * n_outputs,
-        found.contexts // n_outputs,
-        found.backend,
-    )
+    return replace(found, values=found.values * n_outputs, contexts=found.contexts // n_outputs)
 
 
 def _distances(
@@ -223,18 +197,12 @@ def _distances(
     return DistanceMatrix(column, categories, values, contexts, backend)
 
 
-def _every_category(contexts: Table, embedding: Embedding, block: np.ndarray) -> Table:
-    """Return each context once for each category, with the category in its column."""
-    n = len(embedding)
+def _every_category(contexts: Encoded, block: np.ndarray, place: int, n: int) -> Encoded:
+    """Return each context of a block once for each of n categories, with its code in place."""
     repeated = np.repeat(block, n)
-    columns = []
-    for column in contexts.columns:
-        if column.name == embedding.column:
-            values = embedding.category_array(np.tile(np.arange(n), len(block)))
-            columns.append(Column(column.name, ((None, values),), len(repeated)))
-        else:
-            columns.append(column.repeat(repeated))
-    return Table(tuple(columns), len(repeated), contexts.backend, contexts.named)
+    codes = contexts.codes[:, repeated]
+    codes[place] = np.tile(N_SPECIAL + np.arange(n), len(block))
+    return Encoded(codes, contexts.numbers[repeated])
 
 
 def _refuse_too_many(n: int) -> None:

@@ -1,16 +1,19 @@
 """How the categories are distributed in their space, and how the spaces of columns relate."""
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
 from catspace.analysis.source import (
+    category_frame,
     centred_components,
     frame_of,
     get_embedding,
     refuse_equal_vectors,
 )
+from catspace.embeddings import Embedding
 from catspace.exceptions import InputError, InputTypeError
 from catspace.storage.blocks import read_any
 
@@ -27,6 +30,7 @@ def components(source: Any, column: str, *, n_components: int = 4) -> Any:
     source : fitted estimator, Embeddings, or path to a model file
     column : str
     n_components : int, default=4
+        Fewer, where the space has fewer dimensions.
 
     Returns
     -------
@@ -34,16 +38,8 @@ def components(source: Any, column: str, *, n_components: int = 4) -> Any:
         ``category``, ``count``, ``component 1``, ``component 2``, ….
     """
     embedding = get_embedding(source, column, at_least=2)
-    n_components = min(n_components, *embedding.vectors.shape)
-    positions, _ = centred_components(embedding.vectors, n_components)
-    return frame_of(
-        embedding,
-        {
-            "category": embedding.category_array(),
-            "count": embedding.counts,
-            **{f"component {i + 1}": positions[:, i] for i in range(n_components)},
-        },
-    )
+    along, _ = _components(embedding, n_components)
+    return category_frame(embedding, along)
 
 
 def normality(source: Any, column: str, *, n_components: int = 4) -> Any:
@@ -54,6 +50,7 @@ def normality(source: Any, column: str, *, n_components: int = 4) -> Any:
     source : fitted estimator, Embeddings, or path to a model file
     column : str
     n_components : int, default=4
+        As for `components`.
 
     Returns
     -------
@@ -64,13 +61,13 @@ def normality(source: Any, column: str, *, n_components: int = 4) -> Any:
     """
     embedding = get_embedding(source, column, at_least=FEWEST_FOR_K2)
     refuse_equal_vectors(embedding)
-    n_components = min(n_components, *embedding.vectors.shape)
-    positions, shares = centred_components(embedding.vectors, n_components)
+    along, shares = _components(embedding, n_components)
+    positions = np.column_stack(list(along.values()))
     k2, p_value = stats.normaltest(positions, axis=0)
     return frame_of(
-        embedding,
+        embedding.backend,
         {
-            "component": [f"component {i + 1}" for i in range(n_components)],
+            "component": list(along),
             "variance_share": shares,
             "standard_deviation": positions.std(axis=0),
             "skewness": stats.skew(positions, axis=0),
@@ -107,7 +104,7 @@ def mardia(source: Any, column: str) -> Any:
     expected = n_dims * (n_dims + 2)
     z = (kurtosis - expected) / np.sqrt(8 * expected / n)
     return frame_of(
-        embedding,
+        embedding.backend,
         {
             "test": ["skewness", "kurtosis"],
             "value": [skewness, kurtosis],
@@ -147,7 +144,7 @@ def subspace_correlation(model: Any, X: Any) -> Any:
     ----------
     model : fitted estimator
     X : table
-        As for ``transform``.
+        With the columns that the embedded ones are made of; others do not matter.
 
     Returns
     -------
@@ -162,24 +159,29 @@ def subspace_correlation(model: Any, X: Any) -> Any:
     if len(embeddings) < 2:
         raise InputError("Correlation between columns needs at least two embedded columns.")
     table = read_any(X)
-    blocks = {}
+    centred = {}
     for column, embedding in embeddings.items():
-        codes = embedding.vocabulary.encode(table.columns[table.names.index(column)])
-        values = embedding.table[codes].astype(float)
-        blocks[column] = values - values.mean(axis=0)
-    names = list(blocks)
-    rows = []
-    for i, a in enumerate(names):
-        for b in names[i + 1 :]:
-            correlation = np.abs(_correlation(blocks[a], blocks[b]))
-            canonical = _canonical(blocks[a], blocks[b])
-            rows.append((a, b, correlation.mean(), correlation.max(), canonical))
-    columns = list(zip(*rows, strict=True))
-    labels = ("column_a", "column_b", "mean", "largest", "canonical")
-    first = next(iter(embeddings.values()))
+        values = embedding.table[embedding.codes_in(table)].astype(float)
+        centred[column] = values - values.mean(axis=0)
+    pairs = list(combinations(centred, 2))
+    correlation = [np.abs(_correlation(centred[a], centred[b])) for a, b in pairs]
     return frame_of(
-        first, {label: list(column) for label, column in zip(labels, columns, strict=True)}
+        next(iter(embeddings.values())).backend,
+        {
+            "column_a": [a for a, _ in pairs],
+            "column_b": [b for _, b in pairs],
+            "mean": [each.mean() for each in correlation],
+            "largest": [each.max() for each in correlation],
+            "canonical": [_canonical(centred[a], centred[b]) for a, b in pairs],
+        },
     )
+
+
+def _components(embedding: Embedding, n_components: int) -> tuple[dict[str, np.ndarray], Any]:
+    """Return the positions along each component by its name, and the shares of variance."""
+    n_components = min(n_components, *embedding.vectors.shape)
+    positions, shares = centred_components(embedding.vectors, n_components)
+    return {f"component {i + 1}": position for i, position in enumerate(positions.T)}, shares
 
 
 def _correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -4,18 +4,19 @@ The distances are those of `catspace.analysis.distances`, observed in a table or
 """
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial import procrustes
-from sklearn.manifold import MDS
+from sklearn.manifold import MDS, ClassicalMDS
 from threadpoolctl import threadpool_limits
 
 from catspace.analysis.distances import DistanceMatrix
 from catspace.analysis.projection import correlations
 from catspace.analysis.source import frame_of, get_embedding
-from catspace.data.frames import make_frame
 from catspace.data.vocabulary import category_array
 from catspace.embeddings import Embedding
 from catspace.exceptions import InputError, shorten
@@ -43,31 +44,21 @@ def check_metric(distances: DistanceMatrix, *, tolerance: float = 1e-9) -> Any:
     coincide = np.flatnonzero(d[a, b] <= tolerance)
     asymmetry = np.abs(d - d.T)
     n_triangles, worst, triple = _worst_triangle(d, tolerance)
-    names = distances.categories
-    i, j = divmod(int(np.nanargmax(asymmetry)), n)
-    return make_frame(
-        {
-            "axiom": pa.array(["identity", "symmetry", "triangle"]),
-            "holds": pa.array(
-                [not len(coincide), bool(np.nanmax(asymmetry) <= tolerance), n_triangles == 0]
-            ),
-            "violations": pa.array(
-                [len(coincide), int((asymmetry > tolerance).sum() // 2), n_triangles]
-            ),
-            "worst": pa.array(
-                [float(np.nanmin(d[a, b])), float(np.nanmax(asymmetry)), worst], from_pandas=True
-            ),
-            "example": pa.array(
-                [
-                    str([names[a[k]], names[b[k]]])
-                    if len(coincide) and (k := coincide[0]) >= 0
-                    else "",
-                    str([names[i], names[j]]) if asymmetry[i, j] > tolerance else "",
-                    str([names[k] for k in triple]) if n_triangles else "",
-                ]
-            ),
-        },
+    violations = [len(coincide), int((asymmetry > tolerance).sum() // 2), n_triangles]
+    first = coincide[:1]
+    examples = [[*a[first], *b[first]], divmod(int(np.nanargmax(asymmetry)), n), triple]
+    return frame_of(
         distances.backend,
+        {
+            "axiom": ["identity", "symmetry", "triangle"],
+            "holds": [count == 0 for count in violations],
+            "violations": violations,
+            "worst": [float(np.nanmin(d[a, b])), float(np.nanmax(asymmetry)), worst],
+            "example": [
+                str([distances.categories[i] for i in example]) if count else ""
+                for example, count in zip(examples, violations, strict=True)
+            ],
+        },
     )
 
 
@@ -87,15 +78,12 @@ def merge_redundant(distances: DistanceMatrix, *, tolerance: float = 1e-9) -> An
         ``category`` and ``merged_into``: itself, or the first category that it coincides with.
         ``X["store"].map(dict(zip(...)))`` applies it.
     """
-    leader = np.arange(len(distances))
-    for i, j in np.argwhere(np.triu(distances.values <= tolerance, k=1)):
-        low, high = sorted((leader[i], leader[j]))
-        leader[leader == high] = low
+    _, group = connected_components(csr_array(distances.values <= tolerance), directed=False)
+    _, first = np.unique(group, return_index=True)
     names = distances.categories
-    return make_frame(
-        {"category": category_array(names), "merged_into": category_array(names, leader)},
-        distances.backend,
-    )
+    merged_into = category_array(names, first[group])
+    columns = {"category": category_array(names), "merged_into": merged_into}
+    return frame_of(distances.backend, columns)
 
 
 def schoenberg(
@@ -123,19 +111,24 @@ def schoenberg(
     mean = d[np.triu_indices(len(d), k=1)].mean()
     if mean == 0:
         raise InputError(f"All categories of column {distances.column!r} coincide.")
-    rows: list[tuple[str, float, float, int, bool]] = []
-    for kernel, power in (("exp(-λ d)", 1), ("exp(-λ d²)", 2)):
-        for factor in lambdas:
-            kernel_matrix = np.exp(-factor * (d / mean) ** power)
-            with _one_thread():
-                values = np.linalg.eigvalsh(kernel_matrix)
-            # Eigenvalues are known to about this precision.
-            floor = len(d) * np.finfo(float).eps * values[-1]
-            n_negative = int((values < -floor).sum())
-            rows.append((kernel, factor, float(values[0]), n_negative, bool(values[0] > floor)))
-    labels = ("kernel", "lambda", "smallest", "negative", "positive")
-    columns = zip(labels, zip(*rows, strict=True), strict=True)
-    return make_frame({name: pa.array(list(values)) for name, values in columns}, distances.backend)
+    kernels = {1: "exp(-λ d)", 2: "exp(-λ d²)"}
+    tried = list(product(kernels, lambdas))
+    with _one_thread():
+        spectra = np.array(
+            [np.linalg.eigvalsh(np.exp(-factor * (d / mean) ** power)) for power, factor in tried]
+        )
+    # Eigenvalues are known to about this precision.
+    floor = len(d) * np.finfo(float).eps * spectra[:, -1]
+    return frame_of(
+        distances.backend,
+        {
+            "kernel": [kernels[power] for power, _ in tried],
+            "lambda": [factor for _, factor in tried],
+            "smallest": spectra[:, 0],
+            "negative": (spectra < -floor[:, None]).sum(axis=1),
+            "positive": spectra[:, 0] > floor,
+        },
+    )
 
 
 def compare_distances(
@@ -148,11 +141,14 @@ def compare_distances(
 ) -> Any:
     """Set distances in the learned space against distances in the metric space.
 
+    The closer the pairs lie to a straight line, the better the vectors keep the metric.
+
     Parameters
     ----------
     source : fitted estimator, Embeddings, or path to a model file
     column : str
     distances : DistanceMatrix
+        Of the same column.
     n_pairs : int, default=10_000
         Random pairs; all of them where there are fewer.
     random_state : int, default=0
@@ -179,9 +175,8 @@ def compare_distances(
     slope, intercept = np.polyfit(metric, learned, 1)
     pearson, spearman = correlations(metric, learned)
     lower, upper = _envelope(metric, learned)
-    n = len(metric)
     return frame_of(
-        embedding,
+        embedding.backend,
         {
             "category_a": category_array(distances.categories, a),
             "category_b": category_array(distances.categories, b),
@@ -190,9 +185,9 @@ def compare_distances(
             "fitted": intercept + slope * metric,
             "lower": lower,
             "upper": upper,
-            "pearson": np.full(n, pearson),
-            "spearman": np.full(n, spearman),
-            "slope": np.full(n, slope),
+            "pearson": pearson,
+            "spearman": spearman,
+            "slope": slope,
         },
     )
 
@@ -231,18 +226,15 @@ def mds(
     columns: dict[str, Any] = {
         "category": category_array(distances.categories),
         **{f"x{i}": layout[:, i] for i in range(n_components)},
-        "stress": np.full(len(d), _stress(layout, d)),
+        "stress": _stress(layout, d),
     }
     if source is not None:
         vectors = _vectors_of(get_embedding(source, distances.column), distances)
         width = max(n_components, vectors.shape[1])
         padded = [np.pad(x, ((0, 0), (0, width - x.shape[1]))) for x in (layout, vectors)]
-        columns["learned_stress"] = np.full(len(d), _stress(vectors, d))
-        columns["procrustes"] = np.full(len(d), procrustes(*padded)[2])
-    return make_frame(
-        {name: v if isinstance(v, pa.Array) else pa.array(v) for name, v in columns.items()},
-        distances.backend,
-    )
+        columns["learned_stress"] = _stress(vectors, d)
+        columns["procrustes"] = procrustes(*padded)[2]
+    return frame_of(distances.backend, columns)
 
 
 def distortion(source: Any, column: str, distances: DistanceMatrix) -> Any:
@@ -273,7 +265,7 @@ def distortion(source: Any, column: str, distances: DistanceMatrix) -> Any:
     ratio /= np.median(ratio)
     stretch, shrink = float(ratio.max()), float(1 / ratio.min())
     return frame_of(
-        embedding,
+        embedding.backend,
         {
             "dim": [embedding.dim],
             "stretch": [stretch],
@@ -317,18 +309,14 @@ def _envelope(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _classical_layout(d: np.ndarray, n_components: int) -> np.ndarray:
-    """Return where MDS starts: Torgerson's layout; shape (n, n_components).
+    """Return where MDS starts: Torgerson's layout; shape (n_categories, n_components).
 
     A metric space that is not Euclidean has directions of negative variance; they are left flat.
     """
-    squares = np.square(d)
-    centred = squares - squares.mean(axis=0) - squares.mean(axis=1, keepdims=True) + squares.mean()
-    values, directions = np.linalg.eigh(-centred / 2)
-    layout = np.zeros((len(d), n_components))
-    n = min(n_components, len(d))
-    largest = slice(-1, -n - 1, -1)
-    layout[:, :n] = directions[:, largest] * np.sqrt(np.maximum(values[largest], 0))
-    return layout
+    # MDS(init="classical_mds") would start from the NaN that scikit-learn has for them.
+    with np.errstate(invalid="ignore"):
+        layout = ClassicalMDS(n_components, metric="precomputed").fit_transform(d)
+    return np.pad(np.nan_to_num(layout), ((0, 0), (0, n_components - layout.shape[1])))
 
 
 def _stress(layout: np.ndarray, d: np.ndarray) -> float:

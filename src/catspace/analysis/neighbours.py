@@ -7,15 +7,15 @@ from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans
 from sklearn.metrics import silhouette_samples, silhouette_score
 
 from catspace.analysis.source import (
-    check_columns,
+    category_frame,
     frame_of,
     get_embedding,
     get_network_embeddings,
     refuse_equal_vectors,
 )
 from catspace.analysis.stability import neighbour_agreement
-from catspace.data.kinds import factorize
-from catspace.data.vocabulary import N_SPECIAL
+from catspace.data.table import Column
+from catspace.data.vocabulary import N_SPECIAL, Vocabulary
 from catspace.embeddings import Embedding
 from catspace.exceptions import InputError
 from catspace.storage.blocks import read_any
@@ -35,6 +35,7 @@ def nearest(
     source : fitted estimator, Embeddings, or path to a model file
     column : str
     category : object
+        The one in the middle; it is not among the answers.
     k : int, default=5
     with_agreement : bool, default=False
         Whether to tell how far the networks of the model agree on each neighbour. Needs a fitted
@@ -48,16 +49,16 @@ def nearest(
         k nearest too.
     """
     embedding = get_embedding(source, column)
-    codes, distances = embedding.search(embedding.vector(category), k=k, without=[category])
+    positions, distances = embedding.search(embedding.vector(category), k=k, without=[category])
     columns = {
-        "category": embedding.category_array(codes),
+        "category": embedding.category_array(positions),
         "distance": distances,
-        "count": embedding.counts[codes],
+        "count": embedding.counts[positions],
     }
     if with_agreement:
         networks = get_network_embeddings(source, column)
-        columns["agreement"] = neighbour_agreement(networks, category, codes, k=k)
-    return frame_of(embedding, columns)
+        columns["agreement"] = neighbour_agreement(networks, category, positions, k=k)
+    return frame_of(embedding.backend, columns)
 
 
 def analogy(source: Any, column: str, a: Any, b: Any, c: Any, *, k: int = 5) -> Any:
@@ -78,8 +79,9 @@ def analogy(source: Any, column: str, a: Any, b: Any, c: Any, *, k: int = 5) -> 
     """
     embedding = get_embedding(source, column, at_least=4)
     point = embedding.vector(c) + embedding.vector(b) - embedding.vector(a)
-    codes, distances = embedding.search(point, k=k, without=[a, b, c])
-    return frame_of(embedding, {"category": embedding.category_array(codes), "distance": distances})
+    positions, distances = embedding.search(point, k=k, without=[a, b, c])
+    columns = {"category": embedding.category_array(positions), "distance": distances}
+    return frame_of(embedding.backend, columns)
 
 
 def direction(source: Any, column: str, a: Any, b: Any) -> Any:
@@ -90,7 +92,7 @@ def direction(source: Any, column: str, a: Any, b: Any) -> Any:
     source : fitted estimator, Embeddings, or path to a model file
     column : str
     a, b : object
-        Categories.
+        The categories where the line begins and where it ends.
 
     Returns
     -------
@@ -101,15 +103,8 @@ def direction(source: Any, column: str, a: Any, b: Any) -> Any:
     embedding = get_embedding(source, column, at_least=2)
     position, off_line = _along(embedding, a, b)
     order = np.argsort(position, kind="stable")
-    return frame_of(
-        embedding,
-        {
-            "category": embedding.category_array(order),
-            "count": embedding.counts[order],
-            "position": position[order],
-            "distance": off_line[order],
-        },
-    )
+    columns = {"position": position[order], "distance": off_line[order]}
+    return category_frame(embedding, columns, order)
 
 
 def explain_direction(source: Any, column: str, a: Any, b: Any, X: Any) -> Any:
@@ -123,9 +118,9 @@ def explain_direction(source: Any, column: str, a: Any, b: Any, X: Any) -> Any:
     source : fitted estimator, Embeddings, or path to a model file
     column : str
     a, b : object
-        Categories.
+        As for `direction`.
     X : table
-        With the column and others beside it, at best one row for each category.
+        With what the column is made of and others beside it, at best one row for each category.
 
     Returns
     -------
@@ -135,25 +130,19 @@ def explain_direction(source: Any, column: str, a: Any, b: Any, X: Any) -> Any:
     """
     embedding = get_embedding(source, column, at_least=2)
     table = read_any(X)
-    check_columns(table, [column])
     position, _ = _along(embedding, a, b)
-    codes = embedding.vocabulary.encode(table.columns[table.names.index(column)])
+    codes = embedding.codes_in(table)
     is_known = codes >= N_SPECIAL
     values = position[codes[is_known] - N_SPECIAL]
-    found = {}
-    for other in table.columns:
-        if other.name == column:
-            continue
-        if other.is_category or other.is_date:
-            (_, part), *_ = other.parts
-            _, _, groups = factorize(part)
-        else:
-            numbers = other.to_numbers()
-            edges = np.unique(np.nanquantile(numbers, np.linspace(0.1, 0.9, 9)))
-            groups = np.where(np.isnan(numbers), -1, np.searchsorted(edges, numbers))
-        found[other.name] = _variance_between(values, groups[is_known])
+    raw = column if embedding.origin is None else embedding.origin.raw
+    found = {
+        other.name: _variance_between(values, _groups(other)[is_known])
+        for other in table.columns
+        if other.name != raw
+    }
     names = sorted(found, key=lambda name: -found[name])
-    return frame_of(embedding, {"column": names, "explained": [found[name] for name in names]})
+    columns = {"column": names, "explained": [found[name] for name in names]}
+    return frame_of(embedding.backend, columns)
 
 
 def cluster(
@@ -196,15 +185,8 @@ def cluster(
             f'method must be one of "kmeans", "agglomerative", "hdbscan"; got {method!r}.'
         )
     labels = _by_size(labels)
-    return frame_of(
-        embedding,
-        {
-            "category": embedding.category_array(),
-            "count": embedding.counts,
-            "cluster": labels,
-            "silhouette": _silhouettes(vectors, labels),
-        },
-    )
+    columns = {"cluster": labels, "silhouette": _silhouettes(vectors, labels)}
+    return category_frame(embedding, columns)
 
 
 def _along(embedding: Embedding, a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -219,6 +201,15 @@ def _along(embedding: Embedding, a: Any, b: Any) -> tuple[np.ndarray, np.ndarray
     offset = embedding.vectors.astype(float) - start
     position = offset @ line / length
     return position, np.linalg.norm(offset - position[:, None] * line, axis=1)
+
+
+def _groups(column: Column) -> np.ndarray:
+    """Return a number for each row that rows of the same value, or of close numbers, share."""
+    if column.is_category or column.is_date:
+        return Vocabulary.fit(column).encode(column)
+    numbers = column.to_numbers()
+    edges = np.unique(np.nanquantile(numbers, np.linspace(0.1, 0.9, 9)))
+    return np.where(np.isnan(numbers), -1, np.searchsorted(edges, numbers))
 
 
 def _variance_between(values: np.ndarray, groups: np.ndarray) -> float:

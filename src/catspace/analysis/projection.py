@@ -9,14 +9,14 @@ from sklearn.manifold import MDS, TSNE, trustworthiness
 from threadpoolctl import threadpool_limits
 
 from catspace.analysis.source import (
+    category_frame,
     centred_components,
-    check_columns,
     frame_of,
     get_embedding,
+    read_target,
     refuse_equal_vectors,
 )
-from catspace.data.reading import read_vector
-from catspace.embeddings import Embedding
+from catspace.data.vocabulary import N_SPECIAL
 from catspace.exceptions import InputError, shorten
 from catspace.storage.blocks import read_any
 
@@ -49,16 +49,9 @@ def project(source: Any, column: str, *, method: str = "pca", random_state: int 
     embedding = get_embedding(source, column, at_least=4)
     refuse_equal_vectors(embedding)
     plane = to_plane(embedding.vectors, method, random_state=random_state)
-    return frame_of(
-        embedding,
-        {
-            "category": embedding.category_array(),
-            "count": embedding.counts,
-            "x": plane[:, 0],
-            "y": plane[:, 1],
-            "trustworthiness": np.full(len(plane), _trust(embedding.vectors, plane)),
-        },
-    )
+    trust = _trust(embedding.vectors, plane)
+    columns = {"x": plane[:, 0], "y": plane[:, 1], "trustworthiness": trust}
+    return category_frame(embedding, columns)
 
 
 def compare_with_map(
@@ -112,15 +105,15 @@ def compare_with_map(
     # The map itself is one of the orders, so that p is never zero.
     p_value = (1 + int((shuffled >= score).sum())) / (1 + n_permutations)
     return frame_of(
-        embedding,
+        embedding.backend,
         {
             "category": embedding.category_array(),
             "map_x": on_map[:, 0],
             "map_y": on_map[:, 1],
             "x": aligned[:, 0],
             "y": aligned[:, 1],
-            "score": np.full(len(on_map), score),
-            "p_value": np.full(len(on_map), p_value),
+            "score": score,
+            "p_value": p_value,
         },
     )
 
@@ -130,15 +123,17 @@ def target_along(
 ) -> Any:
     """Return the mean target of each category along directions of the space.
 
+    Random directions beside the principal components show how much any direction says.
+
     Parameters
     ----------
     source : fitted estimator, Embeddings, or path to a model file
     column : str
     X : table
-        With the column; other columns do not matter.
-    y : array-like of shape (n_rows,)
+        With what the column is made of; other columns do not matter.
+    y : array-like of shape (n_samples,)
     n_random : int, default=2
-        Random directions, beside the first two principal components.
+        How many of them, beside the first two components.
     random_state : int, default=0
 
     Returns
@@ -150,7 +145,9 @@ def target_along(
     """
     embedding = get_embedding(source, column, at_least=3)
     refuse_equal_vectors(embedding)
-    means = category_means(embedding, X, y)
+    table = read_any(X)
+    codes = embedding.codes_in(table)
+    means = means_by_code(codes - N_SPECIAL, read_target(y, table), len(embedding))
     has_rows = np.flatnonzero(~np.isnan(means))
     components, _ = centred_components(embedding.vectors, 2)
     random = np.random.default_rng(random_state)
@@ -158,23 +155,24 @@ def target_along(
     lines /= np.linalg.norm(lines, axis=0)
     positions = {f"component {i + 1}": components[:, i] for i in range(2)}
     positions |= {f"random {i + 1}": embedding.vectors @ lines[:, i] for i in range(n_random)}
-
-    columns: dict[str, list[Any]] = {
-        name: [] for name in ("direction", "position", "target", "pearson", "spearman")
-    }
-    for name, position in positions.items():
-        pearson, spearman = correlations(position[has_rows], means[has_rows])
-        columns["direction"] += [name] * len(has_rows)
-        columns["position"] += position[has_rows].tolist()
-        columns["target"] += means[has_rows].tolist()
-        columns["pearson"] += [pearson] * len(has_rows)
-        columns["spearman"] += [spearman] * len(has_rows)
-    rows = np.tile(has_rows, len(positions))
-    return frame_of(embedding, {**columns, "category": embedding.category_array(rows)})
+    along = {name: position[has_rows] for name, position in positions.items()}
+    found = [correlations(position, means[has_rows]) for position in along.values()]
+    rows = np.tile(has_rows, len(along))
+    return frame_of(
+        embedding.backend,
+        {
+            "direction": np.repeat(list(along), len(has_rows)),
+            "category": embedding.category_array(rows),
+            "position": np.concatenate(list(along.values())),
+            "target": means[rows],
+            "pearson": np.repeat([pearson for pearson, _ in found], len(has_rows)),
+            "spearman": np.repeat([spearman for _, spearman in found], len(has_rows)),
+        },
+    )
 
 
 def to_plane(vectors: np.ndarray, method: str, *, random_state: int = 0) -> np.ndarray:
-    """Return positions in the plane; shape (n, 2)."""
+    """Return positions in the plane; shape (n_categories, 2)."""
     if method == "pca":
         return centred_components(vectors, 2)[0]
     if method == "tsne":
@@ -195,7 +193,8 @@ def to_plane(vectors: np.ndarray, method: str, *, random_state: int = 0) -> np.n
                 hint='use method="pca" or method="tsne".',
             )
         model = MDS(2, n_init=1, init="random", random_state=random_state)
-        # The first two components are the classical layout, also where there is only one.
+        # The first two components are the layout of classical MDS, without the matrix of all
+        # distances that scikit-learn's would decompose.
         start = centred_components(vectors, 2)[0]
         return np.asarray(model.fit_transform(vectors.astype(float), init=start))
     raise InputError(f"method must be one of {shorten(METHODS)}; got {method!r}.")
@@ -210,19 +209,6 @@ def perplexity_for(n: int) -> float:
     (3.0, 30.0)
     """
     return float(max(1.0, min(30.0, n / 4)))
-
-
-def category_means(embedding: Embedding, X: Any, y: Any) -> np.ndarray:
-    """Return the mean target of each category, NaN where the table has none of it."""
-    table, target = read_any(X), np.asarray(read_vector(y, "target"))
-    check_columns(table, [embedding.column])
-    if target.dtype.kind not in "biuf" or target.ndim != 1:
-        raise InputError("The target must be one number for each row.")
-    if len(target) != table.n_rows:
-        raise InputError(f"The table has {table.n_rows} rows and the target {len(target)}.")
-    codes = embedding.vocabulary.encode(table.columns[table.names.index(embedding.column)])
-    first = len(embedding.table) - len(embedding)  # the categories come after the special rows
-    return means_by_code(codes - first, target.astype(float), len(embedding))
 
 
 def means_by_code(codes: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:

@@ -1,16 +1,19 @@
-"""What an analysis starts from: a fitted model, its embeddings, or a model file."""
+"""What analyses share: where their vectors and targets come from, and the frames of answers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from sklearn.decomposition import PCA
 
 from catspace.data.frames import make_frame
+from catspace.data.reading import read_vector
 from catspace.data.table import Table
 from catspace.embeddings import Embedding, Embeddings
-from catspace.exceptions import InputError, InputTypeError, did_you_mean
+from catspace.exceptions import InputError, InputTypeError
 
 
 def get_embedding(source: Any, column: str | None = None, *, at_least: int = 1) -> Embedding:
@@ -29,9 +32,7 @@ def get_embedding(source: Any, column: str | None = None, *, at_least: int = 1) 
     else:
         embeddings = _get_embeddings(source)
         if column is None:
-            raise InputError(
-                f"Which column? The embedded ones are: {', '.join(embeddings)}.",
-            )
+            raise InputError(f"Which column? The embedded ones are: {', '.join(embeddings)}.")
         embedding = embeddings[column]
     if len(embedding) < at_least:
         raise InputError(
@@ -61,9 +62,7 @@ def get_network_embeddings(source: Any, column: str) -> list[Embedding]:
 def _get_embeddings(source: Any) -> Embeddings:
     if isinstance(source, (str, Path)):
         return Embeddings.load(source)
-    if isinstance(source, Embeddings):
-        return source
-    embeddings = getattr(source, "embeddings_", None)
+    embeddings = getattr(source, "embeddings_", source)
     if not isinstance(embeddings, Embeddings):
         raise InputTypeError(
             f"A fitted estimator, its embeddings or a model file is needed; got "
@@ -72,57 +71,72 @@ def _get_embeddings(source: Any) -> Embeddings:
     return embeddings
 
 
-def frame_of(embedding: Embedding, columns: Mapping[str, Any]) -> Any:
-    """Return columns as a frame of the kind that the model was fitted on."""
-    arrays = {
-        name: values if isinstance(values, pa.Array) else pa.array(_plain(values))
-        for name, values in columns.items()
-    }
-    return make_frame(arrays, embedding.backend)
+def frame_of(backend: str, columns: Mapping[str, Any]) -> Any:
+    """Return columns as a frame of the kind that the user works with.
+
+    A single number stands in every row.
+    """
+    n = max(len(values) for values in columns.values() if not np.isscalar(values))
+    filled = {k: np.full(n, v) if np.isscalar(v) else v for k, v in columns.items()}
+    arrays = {k: v if isinstance(v, pa.Array) else pa.array(v) for k, v in filled.items()}
+    return make_frame(arrays, backend)
 
 
-def check_columns(table: Table, names: Iterable[str]) -> None:
-    """Say so where a table lacks a column."""
-    for name in names:
-        if name not in table.names:
-            raise InputError(f"The table has no column {name!r}.{did_you_mean(name, table.names)}")
+def category_frame(
+    embedding: Embedding, columns: Mapping[str, Any], positions: np.ndarray | None = None
+) -> Any:
+    """Return a frame of categories, with their counts and what else is said of them.
+
+    Parameters
+    ----------
+    embedding : Embedding
+    columns : mapping of name to values
+        In the order of the rows of the frame.
+    positions : int array, optional
+        Of the categories in the rows of the frame; by default all, as they stand.
+    """
+    counts = embedding.counts if positions is None else embedding.counts[positions]
+    said = {"category": embedding.category_array(positions), "count": counts, **columns}
+    return frame_of(embedding.backend, said)
+
+
+def read_target(y: Any, table: Table) -> np.ndarray:
+    """Return a target of one number for each row of a table, NaN where it is missing."""
+    target, numbers = read_vector(y, "target"), None
+    with suppress(TypeError, ValueError):
+        numbers = target.astype(float) if target.dtype.kind in "biufO" else None
+    if numbers is None or numbers.ndim != 1:
+        raise InputError("The target must be one number for each row.")
+    if len(numbers) != table.n_rows:
+        raise InputError(f"The table has {table.n_rows} rows and the target {len(numbers)}.")
+    return numbers
 
 
 def centred_components(vectors: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray]:
     """Return positions along the principal components, and the share of variance of each.
 
-    Signs are fixed so that the largest loading of a component is positive: the same vectors give
-    the same picture.
+    The largest loading of a component is positive, as scikit-learn has it: the same vectors give
+    the same picture. Where there are fewer components than asked for, the rest is zero.
 
     Returns
     -------
-    positions : array of shape (n, n_components)
+    positions : array of shape (n_categories, n_components)
     shares : array of shape (n_components,)
     """
-    centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
-    _, scale, loadings = np.linalg.svd(centred, full_matrices=False)
-    largest = np.abs(loadings).argmax(axis=1)
-    loadings *= np.sign(loadings[np.arange(len(loadings)), largest])[:, None]
-    total = float(np.square(scale).sum())
-    shares = np.square(scale) / total if total > 0 else np.zeros_like(scale)
-    positions = np.zeros((len(vectors), n_components))
-    n = min(n_components, len(loadings))
-    positions[:, :n] = centred @ loadings[:n].T
-    padded = np.zeros(n_components)
-    padded[:n] = shares[:n]
-    return positions, padded
+    positions, shares = np.zeros((len(vectors), n_components)), np.zeros(n_components)
+    if np.ptp(vectors, axis=0).any():  # vectors that are all the same have no share of anything
+        n = min(n_components, *vectors.shape)
+        pca = PCA(n, svd_solver="full")
+        positions[:, :n] = pca.fit_transform(vectors.astype(np.float64))
+        shares[:n] = pca.explained_variance_ratio_
+    return positions, shares
 
 
-def refuse_equal_vectors(embedding: Embedding, vectors: np.ndarray | None = None) -> None:
+def refuse_equal_vectors(embedding: Embedding) -> None:
     """Say so where all categories lie in one place, and nothing can be told of them."""
-    vectors = embedding.vectors if vectors is None else vectors
-    if len(vectors) > 1 and np.ptp(vectors, axis=0).max(initial=0.0) == 0:
+    if len(embedding) > 1 and not np.ptp(embedding.vectors, axis=0).any():
         raise InputError(
             f"All vectors of column {embedding.column!r} are equal, so nothing can be told of "
             f"its categories.",
             hint="was the model trained? A column that does not help to predict can end like this.",
         )
-
-
-def _plain(values: Any) -> Any:
-    return np.ascontiguousarray(values) if isinstance(values, np.ndarray) else values

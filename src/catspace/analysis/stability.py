@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial import procrustes
+from sklearn.neighbors import NearestNeighbors
 
-from catspace.analysis.source import frame_of, get_network_embeddings
+from catspace.analysis.source import category_frame, get_embedding, get_network_embeddings
 from catspace.embeddings import Embedding
 from catspace.exceptions import InputError
 
-# All distances between categories are needed, block by block.
+# In many dimensions the nearest of all categories take all distances between them.
 _MOST_CATEGORIES = 50_000
-_BLOCK = 1024
 
 
 def stability(source: Any, column: str, *, k: int = 10) -> Any:
@@ -41,9 +41,7 @@ def stability(source: Any, column: str, *, k: int = 10) -> Any:
             "Stability compares networks, and there is only one.",
             hint="fit with n_networks=5, or pass a list of models.",
         )
-    n = len(networks[0])
-    if n < 3:
-        raise InputError(f"Column {column!r} has {n} categories, and this needs at least 3.")
+    n = len(get_embedding(networks[0], at_least=3))
     if n > _MOST_CATEGORIES:
         raise InputError(
             f"Column {column!r} has {n:,} categories; comparing all of them needs all distances.",
@@ -51,31 +49,25 @@ def stability(source: Any, column: str, *, k: int = 10) -> Any:
         )
     k = min(k, n - 1)
     neighbours = [_all_neighbours(network.vectors, k)[0] for network in networks]
-    overlaps = [
-        [len(set(first) & set(second)) / k for first, second in zip(one, other, strict=True)]
-        for one, other in combinations(neighbours, 2)
-    ]
+    overlaps = [_shared(one, other).mean(axis=1) for one, other in combinations(neighbours, 2)]
     disparities = [
         procrustes(one.vectors.astype(float), other.vectors.astype(float))[2]
         for one, other in combinations(networks, 2)
     ]
-    embedding = networks[0]
-    return frame_of(
-        embedding,
+    return category_frame(
+        networks[0],
         {
-            "category": embedding.category_array(),
-            "count": embedding.counts,
             "overlap": np.mean(overlaps, axis=0),
-            "chance": np.full(n, k / (n - 1)),
-            "procrustes": np.full(n, np.mean(disparities)),
+            "chance": k / (n - 1),
+            "procrustes": np.mean(disparities),
         },
     )
 
 
 def neighbour_agreement(
-    networks: Sequence[Embedding], category: Any, codes: np.ndarray, *, k: int
+    networks: Sequence[Embedding], category: Any, positions: np.ndarray, *, k: int
 ) -> np.ndarray:
-    """Return the share of the other networks in which each category is among the k nearest."""
+    """Return the share of the other networks in which each position is among the k nearest."""
     if len(networks) < 2:
         raise InputError(
             "Agreement compares networks, and there is only one.", hint="fit with n_networks=5."
@@ -84,7 +76,7 @@ def neighbour_agreement(
         network.search(network.vector(category), k=k, without=[category])[0]
         for network in networks[1:]
     ]
-    return np.asarray(np.mean([np.isin(codes, others) for others in found], axis=0))
+    return np.asarray(np.mean([np.isin(positions, others) for others in found], axis=0))
 
 
 def find_all_neighbours(
@@ -103,26 +95,19 @@ def find_all_neighbours(
     neighbours, distances = _all_neighbours(networks[0].vectors, k)
     if len(networks) < 2:
         return neighbours, distances, None
-    agreement = np.zeros(neighbours.shape)
-    for other in networks[1:]:
-        theirs, _ = _all_neighbours(other.vectors, k)
-        agreement += (neighbours[:, :, None] == theirs[:, None, :]).any(axis=2)
-    return neighbours, distances, agreement / (len(networks) - 1)
+    found = [_shared(neighbours, _all_neighbours(other.vectors, k)[0]) for other in networks[1:]]
+    return neighbours, distances, np.mean(found, axis=0)
+
+
+def _shared(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return which neighbours in one network are neighbours in the other; all (n_categories, k)."""
+    return np.asarray((one[:, :, None] == other[:, None, :]).any(axis=2))
 
 
 def _all_neighbours(vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions and distances of the k nearest of each vector; both of shape (n, k)."""
-    vectors = vectors.astype(np.float64)
-    squares = np.einsum("ij,ij->i", vectors, vectors)
-    found = np.empty((len(vectors), k), dtype=np.int64)
-    distances = np.empty((len(vectors), k))
-    for begin in range(0, len(vectors), _BLOCK):
-        block = np.arange(begin, min(begin + _BLOCK, len(vectors)))
-        square = squares - 2 * vectors[block] @ vectors.T + squares[block, None]
-        square[np.arange(len(block)), block] = np.inf
-        closest = np.argpartition(square, k - 1, axis=1)[:, :k]
-        square = np.take_along_axis(square, closest, axis=1)
-        order = np.argsort(square, axis=1, kind="stable")
-        found[block] = np.take_along_axis(closest, order, axis=1)
-        distances[block] = np.sqrt(np.maximum(np.take_along_axis(square, order, axis=1), 0))
-    return found, distances
+    """Return positions and distances of the k nearest; both of shape (n_categories, k)."""
+    # Not by a tree: from ten dimensions on it takes several times as long.
+    search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(vectors.astype(float))
+    # Asked about no points, it answers about its own, and leaves each out of its own answer.
+    distances, positions = search.kneighbors()
+    return positions, distances

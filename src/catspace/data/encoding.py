@@ -8,6 +8,7 @@ import numpy as np
 
 from catspace.data.bins import Bins, cut
 from catspace.data.hashing import HashedVocabulary
+from catspace.data.origin import Origin
 from catspace.data.roles import expand_dates
 from catspace.data.scaling import Scaling, finite_numbers
 from catspace.data.table import Table
@@ -92,6 +93,15 @@ class TableEncoder:
     def n_values(self) -> dict[str, int]:
         """The number of values of each categorical column that fit met."""
         return {name: vocabulary.n_values for name, vocabulary in self.vocabularies.items()}
+
+    @property
+    def origins(self) -> dict[str, Origin]:
+        """What each categorical column is made of."""
+        dates = {f"{raw}_{p}": Origin(raw, part=p) for raw in self.dates for p in self.date_parts}
+        return {
+            name: dates.get(name, Origin(name, bins=self.bins.get(name)))
+            for name in self.vocabularies
+        }
 
     @property
     def number_names(self) -> list[str]:

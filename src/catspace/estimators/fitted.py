@@ -175,5 +175,5 @@ class Fitted:
         )
 
     def _embeddings_of(self, network: EntityNetwork) -> Embeddings:
-        vocabularies = self.learned.encoder.vocabularies
-        return Embeddings.of(vocabularies, network.input.vectors(), self.learned.backend)
+        encoder, tables = self.learned.encoder, network.input.vectors()
+        return Embeddings.of(encoder.vocabularies, tables, self.learned.backend, encoder.origins)

@@ -1,0 +1,34 @@
+"""What an embedded column is made of, so that it can be found again in a user's table."""
+
+from dataclasses import dataclass
+
+from catspace.data.bins import Bins
+from catspace.data.table import Column, Table
+from catspace.exceptions import InputError, did_you_mean
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The column of a table that an embedded column is made of, and how."""
+
+    raw: str  # the column of the table
+    part: str | None = None  # the part of its dates that is embedded
+    bins: Bins | None = None  # what its numbers are cut into
+
+    def read(self, table: Table) -> Column:
+        """Return the column that the vocabulary knows, made of a table's own.
+
+        A column that only has the name of a date's part is no substitute for the dates: nobody
+        knows whether its Monday is 0 or 1.
+        """
+        column = get_column(table, self.raw)
+        if self.part is not None:
+            (column,) = column.date_parts([self.part])
+        return column if self.bins is None else self.bins.apply(column)
+
+
+def get_column(table: Table, name: str) -> Column:
+    """Return a column by name, or say that the table has none."""
+    if name not in table.names:
+        raise InputError(f"The table has no column {name!r}.{did_you_mean(name, table.names)}")
+    return table[name]
