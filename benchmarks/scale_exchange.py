@@ -3,7 +3,6 @@
 import json
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +10,8 @@ import torch
 import torch.distributed
 import torch.multiprocessing
 from common import print_table
-from torch import Tensor
-from torch.nn.parallel import DistributedDataParallel
 
-from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.network import Architecture
 from catspace.model.recipe import Recipe
 from catspace.model.team import Alone, Processes
 from catspace.model.training import Training
@@ -24,21 +21,9 @@ from catspace.preparation.rows import Rows
 SHAPE = Architecture((1118, 10, 5, 6, 15, 34, 15), (50, 4, 1, 2, 6, 16, 6), 0, 0, 1, (256, 128))
 N_ROWS, BATCH, ROUNDS = 300_000, 4096, 21
 
-
-class Ring(Processes):
-    """What torch does when nobody says otherwise."""
-
-    def join(self, network: EntityNetwork) -> Callable[..., Tensor]:
-        """Return the network's forward pass."""
-        return DistributedDataParallel(
-            network, forward_sync_buffers=False, gradient_as_bucket_view=True, static_graph=True
-        )
-
-
 TEAMS = {
     "apart, nothing is exchanged": (Alone, BATCH // 2),
-    "gloo's ring": (Ring, BATCH),
-    "swapped in pairs": (Processes, BATCH),
+    "averaged after each batch": (Processes, BATCH),
 }
 
 

@@ -61,7 +61,6 @@ def run_member(rank, n_members, folder, sparse_from):
     torch.distributed.destroy_process_group()
 
 
-# Powers of two swap gradients in pairs, other numbers of processes pass them around a ring.
 @pytest.mark.parametrize(
     ("n_members", "sparse_from"),
     [(2, 1), (2, 10**9), (3, 10**9), (4, 10**9)],

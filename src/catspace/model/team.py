@@ -6,8 +6,6 @@ from typing import Protocol
 import torch
 import torch.distributed
 from torch import Tensor
-from torch.distributed import P2POp, batch_isend_irecv, irecv, isend
-from torch.futures import Future
 from torch.nn.parallel import DistributedDataParallel
 
 from catspace.model.network import EntityNetwork
@@ -66,13 +64,9 @@ class Processes:
         # Where torch looks for what it shall leave alone.
         network._ddp_params_and_buffers_to_ignore = apart  # type: ignore[assignment]
         # The buffers are the same from the start: all processes know the same quantiles.
-        joined = DistributedDataParallel(
+        return DistributedDataParallel(
             network, forward_sync_buffers=False, gradient_as_bucket_view=True, static_graph=True
         )
-        is_power_of_two = torch.distributed.get_world_size().bit_count() == 1
-        if torch.distributed.get_backend() == "gloo" and is_power_of_two:
-            joined.register_comm_hook(None, _average_in_pairs)
-        return joined
 
     def exchange(self, network: EntityNetwork) -> None:
         """Average gradients that hold the rows of a batch only."""
@@ -103,26 +97,3 @@ class Processes:
         parts = [torch.empty_like(padded) for _ in range(n)]
         torch.distributed.all_gather(parts, padded)
         return torch.cat([one[: int(n)] for one, n in zip(parts, lengths, strict=True)])
-
-
-def _average_in_pairs(
-    _: None,
-    bucket: torch.distributed.GradBucket,  # type: ignore[name-defined]
-) -> Future[Tensor]:
-    """Average the gradients of 2ⁿ processes in n rounds, in each of which pairs swap all they know.
-
-    Gloo's own all-reduce goes around a ring, twice: 2·(2ⁿ - 1) rounds, each with a part. Gradients
-    here are small, so that what counts is the number of rounds and not of bytes.
-    """
-    total = bucket.buffer()
-    rank, n = torch.distributed.get_rank(), torch.distributed.get_world_size()
-    received = torch.empty_like(total)
-    for round_ in range(n.bit_length() - 1):
-        partner = rank ^ (1 << round_)
-        swap = [P2POp(isend, total, partner), P2POp(irecv, received, partner)]
-        for way in batch_isend_irecv(swap):
-            way.wait()
-        total += received  # a + b is b + a, so that all processes have the same bits
-    averaged = Future[Tensor]()
-    averaged.set_result(total.div_(n))
-    return averaged
