@@ -11,7 +11,7 @@ import pandas as pd
 
 from catspace.exceptions import InputError, shorten
 from catspace.paper.methods import Progress, fit_network
-from catspace.paper.protocol import mape, rmspe
+from catspace.paper.protocol import scores
 from catspace.paper.runner import versions
 from catspace.storage.files import read_file
 
@@ -219,8 +219,7 @@ def compete(
         "split": "last six weeks",
         "method": "catspace",
         "encoding": "ee",
-        "mape": mape(data.y[test], predicted),
-        "rmspe": rmspe(data.y[test], predicted),
+        **scores(data.y[test], predicted),
         "paper_mape": None,
         "fit_seconds": fit_seconds,
         "predict_seconds": predict_seconds,

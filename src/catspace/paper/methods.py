@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.metrics import mean_absolute_percentage_error
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from catspace.estimators import EmbeddingRegressor
 from catspace.exceptions import CatspaceError, InterruptedWarning
 from catspace.paper.neighbours import HammingNeighbours
-from catspace.paper.protocol import PAPER_DIMS, Features, Problem, mape
+from catspace.paper.protocol import PAPER_DIMS, Features, Problem
 
 Progress = Callable[[float], None]
 _QUERY_ROWS = 2_000  # of nearest neighbours, between two reports of progress
@@ -119,7 +120,7 @@ def _fit_tree(task: Task) -> Fitted:
     """Fit one tree; how far it is pruned back is chosen on the validation rows."""
     held_back, alphas = task.problem.validation, task.parameters["ccp_alphas"]
     X, target = task.features.train, task.target
-    scores = []
+    errors = []
     # scikit-learn prunes in time that grows with the square of the leaves: start with fewer.
     settings = {
         "min_samples_leaf": task.parameters["min_samples_leaf"],
@@ -128,9 +129,10 @@ def _fit_tree(task: Task) -> Fitted:
     for i, alpha in enumerate(alphas):
         tree = DecisionTreeRegressor(ccp_alpha=alpha, **settings)
         tree.fit(X[~held_back], target[~held_back])
-        scores.append(mape(np.exp(target[held_back]), np.exp(tree.predict(X[held_back]))))
+        predicted = np.exp(tree.predict(X[held_back]))
+        errors.append(mean_absolute_percentage_error(np.exp(target[held_back]), predicted))
         task.progress((i + 1) / (len(alphas) + 1))
-    best = alphas[int(np.argmin(scores))]
+    best = alphas[int(np.argmin(errors))]
     tree = DecisionTreeRegressor(ccp_alpha=best, **settings).fit(X, target)
     fitted = _in_logs(tree, task.features.test)
     return Fitted(fitted.predict, chosen={"ccp_alpha": best})

@@ -19,8 +19,7 @@ from catspace.paper.protocol import (
     Features,
     Problem,
     make_problem,
-    mape,
-    rmspe,
+    scores,
 )
 from catspace.storage.writing import write_text
 
@@ -189,15 +188,14 @@ class Reproduction:
             path.parent.mkdir(exist_ok=True)
             fitted.model.save(path)
             self._vectors.pop(cell.split, None)
-        score = mape(problem.y_test, predicted)
+        found = scores(problem.y_test, predicted)
         published = PUBLISHED.get((cell.split, cell.method, cell.encoding))
         return {
             **self._identity(cell),
             "chosen": _plain(fitted.chosen),
-            "mape": score,
-            "rmspe": rmspe(problem.y_test, predicted),
+            **found,
             "paper_mape": published,
-            "difference": None if published is None else score - published,
+            "difference": None if published is None else found["mape"] - published,
             "fit_seconds": fit_end - start,
             "predict_seconds": predict_end - fit_end,
             "versions": versions(),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from catspace.paper.methods import fit_network
-from catspace.paper.protocol import PAPER_DIMS, Problem, mape, rmspe
+from catspace.paper.protocol import PAPER_DIMS, Problem, scores
 
 Record = dict[str, Any]
 
@@ -61,8 +61,7 @@ def run_study(
             "data": problem.name,
             "split": problem.split,
             "variant": variant,
-            "mape": mape(y[held_back], predicted),
-            "rmspe": rmspe(y[held_back], predicted),
+            **scores(y[held_back], predicted),
             "fit_seconds": seconds,
             "rows": int((~held_back).sum()),
             "judged_by": int(held_back.sum()),
