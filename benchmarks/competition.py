@@ -15,7 +15,7 @@ from catspace.paper.competition import (
     load_competition,
     seen_by,
 )
-from catspace.paper.methods import fit_network
+from catspace.paper.fitting import fit_network
 from catspace.paper.protocol import rmspe
 
 WEEKS_AGO = (6, 12)

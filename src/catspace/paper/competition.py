@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from catspace.exceptions import InputError, shorten
-from catspace.paper.methods import Progress, fit_network
+from catspace.paper.fitting import Progress, fit_network
 from catspace.paper.protocol import scores
 from catspace.paper.runner import versions
 from catspace.storage.files import read_file

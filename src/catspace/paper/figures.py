@@ -12,7 +12,8 @@ import numpy as np
 from catspace import analysis, plots
 from catspace.datasets import STATE_CENTRES, SalesData
 from catspace.estimators import EmbeddingRegressor, load
-from catspace.paper.methods import PAPER_NETWORK, Progress, fit_network
+from catspace.paper.fitting import Progress, fit_network
+from catspace.paper.methods import PAPER_NETWORK
 from catspace.paper.protocol import PAPER_DIMS, TEST_SHARE
 from catspace.storage.writing import explaining, replacing, write_text
 

@@ -22,7 +22,8 @@ from catspace.paper.competition import (
     compete,
     load_competition,
 )
-from catspace.paper.methods import METHODS, fit_network
+from catspace.paper.fitting import fit_network
+from catspace.paper.methods import METHODS
 from catspace.paper.protocol import (
     PAPER_DIMS,
     ROWS,

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 from catspace.datasets import SalesData
 from catspace.estimators import EmbeddingRegressor, load
 from catspace.exceptions import CatspaceError, InputError, did_you_mean
-from catspace.paper.methods import METHODS, Task
+from catspace.paper.fitting import Task
+from catspace.paper.methods import METHODS
 from catspace.paper.protocol import (
     ENCODINGS,
     PUBLISHED,

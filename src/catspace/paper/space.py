@@ -16,7 +16,8 @@ from sklearn.manifold import TSNE
 from catspace import analysis
 from catspace.datasets import STATE_CENTRES
 from catspace.paper.figures import Subject
-from catspace.paper.methods import PAPER_NETWORK, fit_network
+from catspace.paper.fitting import fit_network
+from catspace.paper.methods import PAPER_NETWORK
 from catspace.paper.protocol import PAPER_DIMS, Problem
 from catspace.paper.tables import frame_table
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from catspace.paper.methods import fit_network
+from catspace.paper.fitting import fit_network
 from catspace.paper.protocol import PAPER_DIMS, Problem, scores
 
 Record = dict[str, Any]
