@@ -154,7 +154,7 @@ def test_a_network_that_ctrl_c_cut_short_is_no_number(sales, tmp_path, monkeypat
 
 def test_the_median_is_that_of_store_weekday_and_promotion(sales, tmp_path):
     (record,), _ = run(sales, tmp_path, ["median"])
-    problem = Reproduction(sales, "generated", tmp_path, rows=1_000, seed=0)._problem("time")
+    problem = Reproduction(sales, "generated", tmp_path, rows=1_000, seed=0).problems["time"]
     groups = {}
     by = ["store", "day_of_week", "promo"]
     for *key, y in zip(*(problem.frames.train[name] for name in by), problem.y_train, strict=True):

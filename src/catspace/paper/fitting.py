@@ -119,7 +119,7 @@ def fit_tree(task: Task) -> Fitted:
 
 
 def fit_forest(task: Task) -> Fitted:
-    """Fit a random forest, ten trees at a time for the sake of the progress."""
+    """Fit a random forest, ten trees at a time, to report progress."""
     parameters = dict(task.parameters)
     n_trees = parameters.pop("n_estimators")
     forest = RandomForestRegressor(

@@ -30,7 +30,12 @@ class Method:
     parameters: Mapping[str, Any]
 
 
-def _classic(name: str, label: str, fit: Fit, parameters: Mapping[str, Any]) -> Method:
+def _on_frames(name: str, label: str, fit: Fit, **parameters: Mapping[str, Any]) -> Method:
+    """Return a method that takes frames, with its parameters for each encoding."""
+    return Method(name, label, dict.fromkeys(parameters, "frames"), fit, parameters)
+
+
+def _on_codes_and_vectors(name: str, label: str, fit: Fit, parameters: Mapping[str, Any]) -> Method:
     """Return a method that takes codes or vectors, with the same parameters for both."""
     inputs = {"raw": "codes", "ee": "vectors"}
     return Method(name, label, inputs, fit, dict.fromkeys(inputs, parameters))
@@ -55,6 +60,8 @@ PAPER_NETWORK = {
 _ONE_HOT = {**PAPER_NETWORK, "embedding_dim": "auto", "input_encoding": "onehot"}
 _EXTRA_LAYER = (sum(PAPER_DIMS.values()), *PAPER_NETWORK["hidden_layer_sizes"])  # type: ignore[misc]
 
+_CATSPACE = {"target_transform": "log", "n_networks": 5}
+_MEDIAN = {"by": ("store", "day_of_week", "promo")}
 _KNN = {"n_neighbors": 10, "weights": "distance", "p": 1}
 _TREE = {"min_samples_leaf": 5, "ccp_alphas": [0.0, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5]}
 _FOREST = {"n_estimators": 200, "max_depth": 35, "min_samples_split": 2, "min_samples_leaf": 1}
@@ -88,51 +95,22 @@ _CATBOOST = {
 METHODS = {
     method.name: method
     for method in [
-        Method(
-            "median",
-            "historical median",
-            {"raw": "frames"},
-            fitting.fit_median,
-            {"raw": {"by": ("store", "day_of_week", "promo")}},
+        _on_frames("median", "historical median", fitting.fit_median, raw=_MEDIAN),
+        _on_frames(
+            "network", "neural network", fitting.fit_networks, raw=_ONE_HOT, ee=PAPER_NETWORK
         ),
-        Method(
-            "network",
-            "neural network",
-            {"raw": "frames", "ee": "frames"},
-            fitting.fit_networks,
-            {"raw": _ONE_HOT, "ee": PAPER_NETWORK},
-        ),
-        Method(
+        _on_frames(
             "network_extra_layer",
             "one-hot network, extra layer",
-            {"raw": "frames"},
             fitting.fit_networks,
-            {"raw": {**_ONE_HOT, "hidden_layer_sizes": _EXTRA_LAYER}},
+            raw={**_ONE_HOT, "hidden_layer_sizes": _EXTRA_LAYER},
         ),
-        _classic("knn", "KNN", fitting.fit_knn, _KNN),
-        _classic("tree", "decision tree, pruned", fitting.fit_tree, _TREE),
-        _classic("random_forest", "random forest", fitting.fit_forest, _FOREST),
-        _classic("xgboost", "gradient boosted trees", fitting.fit_xgboost, _XGBOOST),
-        Method(
-            "lightgbm",
-            "LightGBM, native categories",
-            {"raw": "frames"},
-            fitting.fit_lightgbm,
-            {"raw": _LIGHTGBM},
-        ),
-        Method(
-            "catboost",
-            "CatBoost, native categories",
-            {"raw": "frames"},
-            fitting.fit_catboost,
-            {"raw": _CATBOOST},
-        ),
-        Method(
-            "catspace",
-            "catspace, its defaults",
-            {"ee": "frames"},
-            fitting.fit_networks,
-            {"ee": {"target_transform": "log", "n_networks": 5}},
-        ),
+        _on_codes_and_vectors("knn", "KNN", fitting.fit_knn, _KNN),
+        _on_codes_and_vectors("tree", "decision tree, pruned", fitting.fit_tree, _TREE),
+        _on_codes_and_vectors("random_forest", "random forest", fitting.fit_forest, _FOREST),
+        _on_codes_and_vectors("xgboost", "gradient boosted trees", fitting.fit_xgboost, _XGBOOST),
+        _on_frames("lightgbm", "LightGBM, native categories", fitting.fit_lightgbm, raw=_LIGHTGBM),
+        _on_frames("catboost", "CatBoost, native categories", fitting.fit_catboost, raw=_CATBOOST),
+        _on_frames("catspace", "catspace, its defaults", fitting.fit_networks, ee=_CATSPACE),
     ]
 }
