@@ -11,7 +11,8 @@ from common import DATA, mape, print_table
 from sklearn.neighbors import KNeighborsRegressor
 
 from catspace import load, load_rossmann
-from catspace.paper.methods import PAPER_NETWORK, fit_network
+from catspace.paper.fitting import fit_network
+from catspace.paper.methods import PAPER_NETWORK
 from catspace.paper.protocol import ROWS, make_problem
 
 MODELS = Path(__file__).parents[1] / "docs" / "reproduction" / "models"

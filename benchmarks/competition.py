@@ -8,14 +8,9 @@ The last six weeks are not touched.
 import numpy as np
 from common import DATA, print_table, timed
 
-from catspace.paper.competition import (
-    COMPETITION_NETWORK,
-    VIEWS,
-    forecast,
-    load_competition,
-    seen_by,
-)
-from catspace.paper.methods import fit_network
+from catspace.paper.competition import load_competition
+from catspace.paper.fitting import fit_network
+from catspace.paper.kaggle import COMPETITION_NETWORK, VIEWS, forecast, seen_by
 from catspace.paper.protocol import rmspe
 
 WEEKS_AGO = (6, 12)

@@ -1,4 +1,4 @@
-"""The embedded data set, and the loader of the paper's."""
+"""Sales that are generated, and the loader of the data that the paper uses."""
 
 import io
 import zipfile
@@ -21,20 +21,11 @@ FEATURES = ("store", "day_of_week", "promo", "year", "month", "day", "state")
 # The twelve states of the Rossmann data, with the latitude and longitude of their centres in
 # degrees, to a tenth or so. Bremen and Lower Saxony are one value there.
 STATE_CENTRES: dict[str, tuple[float, float]] = {
-    "BE": (52.5, 13.4),
-    "BW": (48.5, 9.0),
-    "BY": (48.9, 11.4),
-    "HB,NI": (52.8, 9.4),
-    "HE": (50.6, 9.0),
-    "HH": (53.6, 10.0),
-    "NW": (51.5, 7.6),
-    "RP": (49.9, 7.4),
-    "SH": (54.2, 9.8),
-    "SN": (51.1, 13.4),
-    "ST": (52.0, 11.7),
-    "TH": (50.9, 11.0),
-}
-# Roughly how many of a hundred shops each state has.
+    "BE": (52.5, 13.4), "BW": (48.5, 9.0), "BY": (48.9, 11.4), "HB,NI": (52.8, 9.4),
+    "HE": (50.6, 9.0), "HH": (53.6, 10.0), "NW": (51.5, 7.6), "RP": (49.9, 7.4),
+    "SH": (54.2, 9.8), "SN": (51.1, 13.4), "ST": (52.0, 11.7), "TH": (50.9, 11.0),
+}  # fmt: skip
+# Roughly the share of the shops that each state has.
 _STATE_SHARE = np.array([8, 11, 16, 10, 10, 3, 25, 4, 10, 7, 5, 7]) / 116
 
 _FIRST_DAY, _N_DAYS = np.datetime64("2013-01-01"), 942  # to 2015-07-31, as in the paper
@@ -67,11 +58,11 @@ class SalesData:
 
     Attributes
     ----------
-    X : frame of shape (n_rows, 7)
+    X : frame of shape (n_samples, 7)
         store, day_of_week (1 is Monday), promo, year, month, day, state. The integer columns are
         categories in pandas and Arrow; polars has no integer categories, so there they are named:
         ``categorical_features=list(X.columns)``.
-    y : float64 array of shape (n_rows,)
+    y : float64 array of shape (n_samples,)
         Sales.
     truth : SalesTruth or None
         Only of generated data.
@@ -89,7 +80,7 @@ def make_sales(
     random_state: int = 0,
     backend: str | None = None,
 ) -> SalesData:
-    """Generate daily sales that look like the paper's, with a truth to be found.
+    """Generate daily sales that look like the paper's, with effects that are known.
 
     Log sales are the sum of a store's size and type, its state, the weekday, a promotion that
     works best on Mondays, paydays, the season, Christmas, growth, and heavy-tailed noise. Season,
@@ -99,7 +90,7 @@ def make_sales(
     Parameters
     ----------
     n_rows : int, default=200_000
-        At most one row for each store and day: 942 days, less most Sundays.
+        Number of samples: at most one for each store and day, 942 days less most Sundays.
     n_stores : int, default=1115
     random_state : int, default=0
     backend : {"pandas", "polars", "pyarrow"}, optional
@@ -223,7 +214,7 @@ def load_rossmann(path: str | Path, *, backend: str | None = None) -> SalesData:
 
 def _draw_stores(n_stores: int, random: np.random.Generator) -> tuple[SalesTruth, np.ndarray]:
     states = np.array(list(STATE_CENTRES))
-    # The first twelve stores cover the map, so that no state is without one.
+    # The first twelve stores lie in different states, so that no state is without a store.
     state = np.concatenate([np.arange(len(states)), random.choice(12, n_stores, p=_STATE_SHARE)])
     state = random.permutation(state[:n_stores])
     latitude, longitude = np.array(list(STATE_CENTRES.values())).T
@@ -279,7 +270,7 @@ def _read(folder: Path, name: str, columns: list[str], origin: str) -> pa.Table:
 def _read_columns(file: Path, name: str) -> pa.Table:
     if file.suffix == ".parquet":
         return pyarrow.parquet.read_table(file)
-    # StateHoliday mixes 0 with letters far down the file; as text it cannot surprise the reader.
+    # The first rows of StateHoliday are all 0, some later ones are letters: read it as text.
     convert = pyarrow.csv.ConvertOptions(column_types={"StateHoliday": pa.string()})
     if file.suffix == ".csv":
         return pyarrow.csv.read_csv(file, convert_options=convert)

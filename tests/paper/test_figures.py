@@ -5,7 +5,7 @@ import pytest
 from matplotlib.image import imread
 from rich.console import Console
 
-from catspace.paper import figures
+from catspace.paper import figures, subject
 from catspace.paper.reproduce import reproduce
 
 
@@ -14,8 +14,8 @@ def drawn(tmp_path_factory):
     """Draw all figures of generated data with a network that is quick to train."""
     out = tmp_path_factory.mktemp("out")
     patch = pytest.MonkeyPatch()
-    small = {**figures.PAPER_NETWORK, "hidden_layer_sizes": (32, 16), "max_epochs": 1}
-    patch.setattr(figures, "PAPER_NETWORK", small)
+    small = {**subject.PAPER_NETWORK, "hidden_layer_sizes": (32, 16), "max_epochs": 1}
+    patch.setattr(subject, "PAPER_NETWORK", small)
     patch.setattr(figures, "_CONTEXTS", 20)
     console = Console(file=io.StringIO(), width=120)
     reproduce("figures", data=None, out=out, console=console)
@@ -48,6 +48,6 @@ def test_a_trained_network_is_not_trained_again(drawn, monkeypatch):
     def fail(*arguments, **keywords):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(figures, "fit_network", fail)
+    monkeypatch.setattr(subject, "fit_network", fail)
     monkeypatch.setattr(figures, "FIGURES", {})
     reproduce("figures", data=None, out=out, console=Console(file=io.StringIO()))

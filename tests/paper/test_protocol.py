@@ -9,6 +9,7 @@ from catspace.paper.protocol import (
     PUBLISHED,
     describe_features,
     make_problem,
+    scores,
     split_rows,
 )
 
@@ -77,6 +78,18 @@ def test_the_table_of_features_tells_what_the_data_holds(sales):
     assert rows["state"] == ("nominal", 12, 6)
     assert rows["year"] == ("ordinal", 3, 2)
     assert set(rows) == set(sales.X.columns)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_are_those_of_their_definitions_to_the_last_bit(dtype):
+    random = np.random.default_rng(0)
+    y = np.exp(random.normal(8.7, 0.4, size=80_001)).round()
+    predicted = (y * np.exp(random.normal(0, 0.1, size=len(y)))).astype(dtype)
+    errors = (y - predicted) / y
+    assert scores(y, predicted) == {
+        "mape": np.mean(np.abs(errors)),
+        "rmspe": np.sqrt(np.mean(errors**2)),
+    }
 
 
 def test_the_published_numbers_are_sixteen():

@@ -7,10 +7,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from catspace.paper.competition import ENTRIES
+from catspace.paper.kaggle import ENTRIES
+from catspace.paper.map import map_table, summarise_map
+from catspace.paper.metric import summarise_schoenberg
+from catspace.paper.printing import frame_table, markdown
 from catspace.paper.protocol import PUBLISHED
-from catspace.paper.space import map_table, summarise_map, summarise_schoenberg
-from catspace.paper.tables import frame_table, markdown, study_table
+from catspace.paper.study import study_table
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -8,7 +8,7 @@ from catspace import make_sales
 from catspace.exceptions import CatspaceError, InputError
 from catspace.paper import methods
 from catspace.paper.methods import METHODS, Method
-from catspace.paper.protocol import mape, rmspe
+from catspace.paper.protocol import scores
 from catspace.paper.runner import Cell, Reproduction, choose_cells, read_results
 
 SMALL_NETWORK = {
@@ -154,7 +154,7 @@ def test_a_network_that_ctrl_c_cut_short_is_no_number(sales, tmp_path, monkeypat
 
 def test_the_median_is_that_of_store_weekday_and_promotion(sales, tmp_path):
     (record,), _ = run(sales, tmp_path, ["median"])
-    problem = Reproduction(sales, "generated", tmp_path, rows=1_000, seed=0)._problem("time")
+    problem = Reproduction(sales, "generated", tmp_path, rows=1_000, seed=0).problems["time"]
     groups = {}
     by = ["store", "day_of_week", "promo"]
     for *key, y in zip(*(problem.frames.train[name] for name in by), problem.y_train, strict=True):
@@ -166,8 +166,8 @@ def test_the_median_is_that_of_store_weekday_and_promotion(sales, tmp_path):
             for key in zip(*(problem.frames.test[name] for name in by), strict=True)
         ]
     )
-    assert record["mape"] == pytest.approx(mape(problem.y_test, predicted))
-    assert record["rmspe"] == pytest.approx(rmspe(problem.y_test, predicted))
+    for name, score in scores(problem.y_test, predicted).items():
+        assert record[name] == pytest.approx(score)
 
 
 def test_an_unknown_method_gets_a_hint():

@@ -1,1 +1,1 @@
-"""The paper's experiments, on the public API only: protocol, methods, tables."""
+"""The paper's experiments, on the public API only: a module for each, and what they share."""

@@ -1,7 +1,5 @@
-"""The Kaggle competition: richer columns, all but the last six weeks to learn from, RMSPE."""
+"""The data of the Kaggle competition: what its files tell of a shop and a day, as columns."""
 
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,73 +8,14 @@ import numpy as np
 import pandas as pd
 
 from catspace.exceptions import InputError, shorten
-from catspace.paper.methods import Progress, fit_network
-from catspace.paper.protocol import mape, rmspe
-from catspace.paper.runner import versions
 from catspace.storage.files import read_file
 
 TEST_DAYS = 42
 
-# Chosen on the six weeks before the last ones, and on the six before those (docs/reproduction.md).
-COMPETITION_NETWORK = {"target_transform": "log", "loss": "squared_error"}
-# The competition's score divides by the truth, so a forecast that is too high costs more than one
-# that is too low. Where errors are log-normal with standard deviation s, the best forecast is
-# exp(-1.5 s²) of the median; s is about 0.1 in the six weeks that end six weeks before the end.
-FORECAST_FACTOR = 0.985
-# A view is all columns but those that it leaves out. Weather and search interest help to forecast
-# some weeks and harm others, and which of the two cannot be known beforehand. Networks with and
-# without them err differently, so that their average errs less than either.
-VIEWS: dict[str, tuple[str, ...]] = {
-    "all columns": (),
-    "without weather and search interest": (
-        "weather",
-        "temperature",
-        "humidity",
-        "wind",
-        "precipitation",
-        "cloud",
-        "search_interest",
-        "search_interest_in_state",
-    ),
-}
-# What is forecast: by which views, and by how many networks of each.
-ENTRIES: dict[str, tuple[tuple[str, ...], int]] = {
-    **{f"one network, {view}": ((view,), 1) for view in VIEWS},
-    "average of 5 networks of each view": (tuple(VIEWS), 5),
-}
+WEATHER = ("temperature", "humidity", "wind", "precipitation", "cloud")
+SEARCH_INTEREST = ("search_interest", "search_interest_in_state")
 
-CATEGORIES = (
-    "store",
-    "day_of_week",
-    "promo",
-    "year",
-    "month",
-    "day",
-    "week",
-    "state",
-    "state_holiday",
-    "school_holiday",
-    "store_type",
-    "assortment",
-    "promo2",
-    "days_closed_before",
-    "days_closed_after",
-    "weather",
-)
-NUMBERS = (
-    "competition_distance",
-    "competition_months",
-    "promo2_weeks",
-    "temperature",
-    "humidity",
-    "wind",
-    "precipitation",
-    "cloud",
-    "search_interest",
-    "search_interest_in_state",
-)
-
-_WEATHER_FILE_OF = {
+WEATHER_FILE_OF = {
     "BE": "Berlin",
     "BW": "BadenWuerttemberg",
     "BY": "Bayern",
@@ -90,7 +29,7 @@ _WEATHER_FILE_OF = {
     "ST": "SachsenAnhalt",
     "TH": "Thueringen",
 }
-_WEATHER = {
+_WEATHER_NAMES = {
     "Mean_TemperatureC": "temperature",
     "Mean_Humidity": "humidity",
     "Mean_Wind_SpeedKm_h": "wind",
@@ -107,10 +46,11 @@ class CompetitionData:
 
     Attributes
     ----------
-    X : DataFrame of shape (n_rows, 26)
-    y : float64 array of shape (n_rows,)
+    X : DataFrame of shape (n_samples, 26)
+        16 columns of dtype category, then 10 of floats.
+    y : float64 array of shape (n_samples,)
         Sales.
-    date : datetime64 array of shape (n_rows,)
+    date : datetime64 array of shape (n_samples,)
     """
 
     X: pd.DataFrame
@@ -172,86 +112,6 @@ def load_competition(path: str | Path) -> CompetitionData:
     return CompetitionData(_features(rows), rows["Sales"].to_numpy(float), rows["Date"].to_numpy())
 
 
-def compete(
-    data: CompetitionData,
-    train: np.ndarray,
-    test: np.ndarray,
-    *,
-    views: Sequence[str],
-    n_networks: int,
-    seed: int,
-    progress: Progress,
-) -> dict[str, Any]:
-    """Learn from some rows, forecast others, and return the record of it.
-
-    Parameters
-    ----------
-    data : CompetitionData
-    train, test : int arrays
-        Positions of rows.
-    views : sequence of str
-        Names among `VIEWS`.
-    n_networks : int
-        How many networks learn from each view.
-    seed : int
-    progress : callable
-        Is told the share of the work that is done.
-    """
-    parameters = {**COMPETITION_NETWORK, "n_networks": n_networks}
-    medians, fit_seconds, predict_seconds = [], 0.0, 0.0
-    for i, view in enumerate(views):
-        X = seen_by(view, data.X)
-
-        def share_of_all(share: float, n_done: int = i) -> None:
-            progress((n_done + share) / len(views))
-
-        start = time.perf_counter()
-        model = fit_network(
-            X.iloc[train], data.y[train], parameters, seed=seed, progress=share_of_all
-        )
-        fit_end = time.perf_counter()
-        medians.append(model.predict(X.iloc[test]))
-        fit_seconds += fit_end - start
-        predict_seconds += time.perf_counter() - fit_end
-    predicted = forecast(medians)
-    return {
-        "data": "rossmann",
-        "split": "last six weeks",
-        "method": "catspace",
-        "encoding": "ee",
-        "mape": mape(data.y[test], predicted),
-        "rmspe": rmspe(data.y[test], predicted),
-        "paper_mape": None,
-        "fit_seconds": fit_seconds,
-        "predict_seconds": predict_seconds,
-        "rows": len(train),
-        "test_rows": len(test),
-        "seed": seed,
-        "parameters": {
-            **parameters,
-            "views": list(views),
-            "forecast_factor": FORECAST_FACTOR,
-        },
-        "versions": versions(),
-    }
-
-
-def seen_by(view: str, X: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns that a view leaves in."""
-    return X.drop(columns=list(VIEWS[view]))
-
-
-def forecast(medians: Sequence[np.ndarray]) -> np.ndarray:
-    """Average forecasts on the scale that networks learn on, and bend them to the score.
-
-    Examples
-    --------
-    >>> forecast([np.array([100.0]), np.array([400.0])])  # 0.985 of 200
-    array([197.])
-    """
-    return np.asarray(FORECAST_FACTOR * np.exp(np.mean(np.log(medians), axis=0)))
-
-
 def _features(rows: pd.DataFrame) -> pd.DataFrame:
     date = rows["Date"].dt
     months = (date.year - rows["CompetitionOpenSinceYear"]) * 12 + (
@@ -275,7 +135,7 @@ def _features(rows: pd.DataFrame) -> pd.DataFrame:
     by_store = rows.groupby("Store")["Date"]
     before = (rows["Date"] - by_store.shift(1)).dt.days - 1
     after = (by_store.shift(-1) - rows["Date"]).dt.days - 1
-    columns: dict[str, Any] = {
+    categories: dict[str, Any] = {
         "store": rows["Store"],
         "day_of_week": rows["DayOfWeek"],
         "promo": rows["Promo"],
@@ -290,41 +150,37 @@ def _features(rows: pd.DataFrame) -> pd.DataFrame:
         "assortment": rows["Assortment"],
         # Not taking part, taking part, and in a month in which a round starts.
         "promo2": np.where(promo2_weeks < 0, 0, 1 + np.array(restarts)),
-        # On the last day nothing is known of the next: take it for an ordinary weekend.
+        # After a store's last row nothing is known: only a Saturday is followed by a closed day.
         "days_closed_before": before.fillna(0).clip(0, _MOST_CLOSED_DAYS).astype(int),
         "days_closed_after": after.where(after.notna(), (rows["DayOfWeek"] == 6).astype(int))
         .astype(int)
         .clip(0, _MOST_CLOSED_DAYS),
         "weather": rows["weather"],
+    }
+    numbers: dict[str, Any] = {
         "competition_distance": np.log1p(rows["CompetitionDistance"].astype(float)),
         "competition_months": months.clip(-1, 24).astype(float),
         "promo2_weeks": promo2_weeks.clip(-1, 52).astype(float),
-        "temperature": rows["temperature"],
-        "humidity": rows["humidity"],
-        "wind": rows["wind"],
-        "precipitation": rows["precipitation"],
-        "cloud": rows["cloud"],
-        "search_interest": rows["search_interest"],
-        "search_interest_in_state": rows["search_interest_in_state"],
+        **rows[[*WEATHER, *SEARCH_INTEREST]],
     }
-    X = pd.DataFrame(columns)
-    return X.astype(dict.fromkeys(CATEGORIES, "category") | dict.fromkeys(NUMBERS, float))
+    kinds = dict.fromkeys(categories, "category") | dict.fromkeys(numbers, "float64")
+    return pd.DataFrame({**categories, **numbers}).astype(kinds)
 
 
 def _weather(folder: Path) -> pd.DataFrame:
     parts = []
-    for state, name in _WEATHER_FILE_OF.items():
-        part = _read(folder, (f"external/weather/{name}.csv",), ["Date", *_WEATHER])
-        parts.append(part.rename(columns=_WEATHER).assign(State=state))
+    for state, name in WEATHER_FILE_OF.items():
+        part = _read(folder, (f"external/weather/{name}.csv",), ["Date", *_WEATHER_NAMES])
+        parts.append(part.rename(columns=_WEATHER_NAMES).assign(State=state))
     weather = pd.concat(parts, ignore_index=True)
     return weather.assign(Date=pd.to_datetime(weather["Date"]))
 
 
 def _trend(folder: Path) -> pd.DataFrame:
-    """Return the search interest of each state and day; the files tell it by the week."""
+    """Return the search interest of each state and day; the files have a number for each week."""
     country = _weeks(folder, "Rossmann_DE.csv").rename("search_interest")
     parts = []
-    for state in _WEATHER_FILE_OF:
+    for state in WEATHER_FILE_OF:
         file = f"Rossmann_DE_{state.split(',')[-1]}.csv"
         both = pd.concat([country, _weeks(folder, file).rename("search_interest_in_state")], axis=1)
         parts.append(both.resample("D").ffill().rename_axis("Date").reset_index())

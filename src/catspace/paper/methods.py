@@ -1,63 +1,13 @@
-"""The methods that the paper compares, with its parameters, and those of today.
+"""The methods that the paper compares, with its parameters, and methods of today."""
 
-A method is fitted by a function that takes a `Task` and returns what predicts the sales of the
-test rows. xgboost, LightGBM and CatBoost are imported when they are needed.
-"""
-
-import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from importlib import import_module
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.neighbors import KNeighborsRegressor
-from sklearn.tree import DecisionTreeRegressor
+from catspace.paper import fitting
+from catspace.paper.protocol import PAPER_DIMS
 
-from catspace.estimators import EmbeddingRegressor
-from catspace.exceptions import CatspaceError, InterruptedWarning
-from catspace.paper.neighbours import HammingNeighbours
-from catspace.paper.protocol import PAPER_DIMS, Features, Problem, mape
-
-Progress = Callable[[float], None]
-_QUERY_ROWS = 2_000  # of nearest neighbours, between two reports of progress
-
-
-@dataclass(frozen=True)
-class Task:
-    """What a method is asked to do.
-
-    Attributes
-    ----------
-    problem : Problem
-    encoding : {"raw", "ee"}
-    features : Features
-        Frames, codes or vectors, whichever the method takes in this encoding.
-    parameters : mapping
-    progress : callable
-        To be told the share that is done, from 0 to 1.
-    """
-
-    problem: Problem
-    encoding: str
-    features: Features
-    parameters: Mapping[str, Any]
-    progress: Progress
-
-    @property
-    def target(self) -> np.ndarray:
-        """The logarithm of the sales of the training rows."""
-        return np.asarray(np.log(self.problem.y_train))
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """A fitted method: `predict` returns the sales of the test rows."""
-
-    predict: Callable[[Progress], np.ndarray]
-    model: EmbeddingRegressor | None = None
-    chosen: Mapping[str, Any] = field(default_factory=dict)
+Fit = Callable[[fitting.Task], fitting.Fitted]
 
 
 @dataclass(frozen=True)
@@ -76,202 +26,19 @@ class Method:
     name: str
     label: str
     inputs: Mapping[str, str]
-    fit: Callable[[Task], Fitted]
+    fit: Fit
     parameters: Mapping[str, Any]
 
 
-def _in_logs(model: Any, features: Any) -> Fitted:
-    """Wrap a regressor that has learned the logarithm of the sales."""
-    return Fitted(lambda progress: np.exp(model.predict(features)))
+def _on_frames(name: str, label: str, fit: Fit, **parameters: Mapping[str, Any]) -> Method:
+    """Return a method that takes frames, with its parameters for each encoding."""
+    return Method(name, label, dict.fromkeys(parameters, "frames"), fit, parameters)
 
 
-def _fit_median(task: Task) -> Fitted:
-    by = list(task.parameters["by"])
-    train = task.features.train.assign(sales=task.problem.y_train)
-    medians = train.groupby(by, observed=True)["sales"].median().rename("median")
-
-    def predict(progress: Progress) -> np.ndarray:
-        found = task.features.test.join(medians, on=by)["median"]
-        return np.asarray(found.fillna(train["sales"].median()))
-
-    return Fitted(predict)
-
-
-def _fit_knn(task: Task) -> Fitted:
-    if task.encoding == "raw":
-        hamming = HammingNeighbours(task.parameters["n_neighbors"])
-        hamming.fit(task.features.train, task.target)
-        return Fitted(lambda progress: np.exp(hamming.predict(task.features.test, progress)))
-    model = KNeighborsRegressor(**task.parameters, algorithm="brute", n_jobs=-1)
-    model.fit(task.features.train, task.target)
-
-    def predict(progress: Progress) -> np.ndarray:
-        blocks = []
-        for begin in range(0, len(task.features.test), _QUERY_ROWS):
-            blocks.append(model.predict(task.features.test[begin : begin + _QUERY_ROWS]))
-            progress(begin / len(task.features.test))
-        return np.asarray(np.exp(np.concatenate(blocks)))
-
-    return Fitted(predict)
-
-
-def _fit_tree(task: Task) -> Fitted:
-    """Fit one tree; how far it is pruned back is chosen on the validation rows."""
-    held_back, alphas = task.problem.validation, task.parameters["ccp_alphas"]
-    X, target = task.features.train, task.target
-    scores = []
-    # scikit-learn prunes in time that grows with the square of the leaves: start with fewer.
-    settings = {
-        "min_samples_leaf": task.parameters["min_samples_leaf"],
-        "random_state": task.problem.seed,
-    }
-    for i, alpha in enumerate(alphas):
-        tree = DecisionTreeRegressor(ccp_alpha=alpha, **settings)
-        tree.fit(X[~held_back], target[~held_back])
-        scores.append(mape(np.exp(target[held_back]), np.exp(tree.predict(X[held_back]))))
-        task.progress((i + 1) / (len(alphas) + 1))
-    best = alphas[int(np.argmin(scores))]
-    tree = DecisionTreeRegressor(ccp_alpha=best, **settings).fit(X, target)
-    fitted = _in_logs(tree, task.features.test)
-    return Fitted(fitted.predict, chosen={"ccp_alpha": best})
-
-
-def _fit_forest(task: Task) -> Fitted:
-    parameters = dict(task.parameters)
-    n_trees = parameters.pop("n_estimators")
-    forest = RandomForestRegressor(
-        **parameters, n_estimators=0, warm_start=True, n_jobs=-1, random_state=task.problem.seed
-    )
-    for n_grown in [*range(10, n_trees, 10), n_trees]:
-        forest.set_params(n_estimators=n_grown).fit(task.features.train, task.target)
-        task.progress(n_grown / n_trees)
-    return _in_logs(forest, task.features.test)
-
-
-def _fit_xgboost(task: Task) -> Fitted:
-    xgboost = _import("xgboost", "xgboost-cpu")
-    parameters = dict(task.parameters)
-    n_rounds = parameters.pop("num_boost_round")
-
-    class Report(xgboost.callback.TrainingCallback):  # type: ignore[misc, name-defined]
-        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            task.progress((epoch + 1) / n_rounds)
-            return False
-
-    train = xgboost.QuantileDMatrix(
-        task.features.train.astype(np.float32), task.target, max_bin=parameters["max_bin"]
-    )
-    booster = xgboost.train(
-        {**parameters, "seed": task.problem.seed}, train, n_rounds, callbacks=[Report()]
-    )
-    test = task.features.test.astype(np.float32)
-    return Fitted(lambda progress: np.exp(booster.inplace_predict(test)))
-
-
-def fit_network(
-    X: Any, y: np.ndarray, parameters: Mapping[str, Any], *, seed: int, progress: Progress
-) -> EmbeddingRegressor:
-    """Fit a regressor, telling the share of its epochs that is done.
-
-    Ctrl-C goes through: what a network had learned until then is no result of an experiment.
-    """
-    model = EmbeddingRegressor(**parameters, random_state=seed)
-    n_done = 0
-
-    def on_epoch(epoch: Mapping[str, Any]) -> None:
-        nonlocal n_done
-        n_done += 1
-        progress(n_done / (epoch["max_epochs"] * parameters["n_networks"]))
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", InterruptedWarning)
-        try:
-            return model.fit(X, y, on_epoch=on_epoch)
-        except InterruptedWarning:
-            raise KeyboardInterrupt from None
-
-
-def _fit_network(task: Task) -> Fitted:
-    model = fit_network(
-        task.features.train,
-        task.problem.y_train,
-        task.parameters,
-        seed=task.problem.seed,
-        progress=task.progress,
-    )
-    return Fitted(lambda progress: model.predict(task.features.test), model)
-
-
-def _fit_lightgbm(task: Task) -> Fitted:
-    """Fit LightGBM; the number of trees is chosen by early stopping on the validation rows."""
-    lightgbm = _import("lightgbm")
-    parameters = {**task.parameters, "seed": task.problem.seed, "verbosity": -1}
-    limit, patience = parameters.pop("max_rounds"), parameters.pop("patience")
-    X, target, held_back = task.features.train, task.target, task.problem.validation
-
-    def report(environment: Any) -> None:
-        task.progress((environment.iteration + 1) / (2 * limit))
-
-    fit_rows = lightgbm.Dataset(X[~held_back], target[~held_back])
-    stopped = lightgbm.train(
-        parameters,
-        fit_rows,
-        limit,
-        valid_sets=[lightgbm.Dataset(X[held_back], target[held_back], reference=fit_rows)],
-        callbacks=[lightgbm.early_stopping(patience, verbose=False), report],
-    )
-    n_rounds = stopped.best_iteration
-    booster = lightgbm.train(parameters, lightgbm.Dataset(X, target), n_rounds)
-    fitted = _in_logs(booster, task.features.test)
-    return Fitted(fitted.predict, chosen={"num_boost_round": n_rounds})
-
-
-def _fit_catboost(task: Task) -> Fitted:
-    """Fit CatBoost; the number of trees is chosen by early stopping on the validation rows."""
-    catboost = _import("catboost")
-    parameters = {
-        **task.parameters,
-        "random_seed": task.problem.seed,
-        "cat_features": list(task.features.train.columns),
-        "allow_writing_files": False,
-        "logging_level": "Silent",
-    }
-    patience = parameters.pop("patience")
-    X, target, held_back = task.features.train, task.target, task.problem.validation
-
-    class Report:
-        def after_iteration(self, info: Any) -> bool:
-            task.progress(info.iteration / (2 * parameters["iterations"]))
-            return True
-
-    stopped = catboost.CatBoostRegressor(**parameters)
-    stopped.fit(
-        X[~held_back],
-        target[~held_back],
-        eval_set=(X[held_back], target[held_back]),
-        early_stopping_rounds=patience,
-        callbacks=[Report()],
-    )
-    n_rounds = stopped.tree_count_
-    model = catboost.CatBoostRegressor(**{**parameters, "iterations": n_rounds})
-    model.fit(X, target)
-    fitted = _in_logs(model, task.features.test)
-    return Fitted(fitted.predict, chosen={"iterations": n_rounds})
-
-
-def _both(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the same parameters for both encodings."""
-    return {"raw": parameters, "ee": parameters}
-
-
-def _import(module: str, package: str | None = None) -> Any:
-    try:
-        return import_module(module)
-    except ImportError:
-        raise CatspaceError(
-            f"This experiment needs {package or module}.",
-            hint='install it with: pip install "catspace[paper]"',
-        ) from None
+def _on_codes_and_vectors(name: str, label: str, fit: Fit, parameters: Mapping[str, Any]) -> Method:
+    """Return a method that takes codes or vectors, with the same parameters for both."""
+    inputs = {"raw": "codes", "ee": "vectors"}
+    return Method(name, label, inputs, fit, dict.fromkeys(inputs, parameters))
 
 
 # The network of the paper, as published.
@@ -293,114 +60,57 @@ PAPER_NETWORK = {
 _ONE_HOT = {**PAPER_NETWORK, "embedding_dim": "auto", "input_encoding": "onehot"}
 _EXTRA_LAYER = (sum(PAPER_DIMS.values()), *PAPER_NETWORK["hidden_layer_sizes"])  # type: ignore[misc]
 
+_CATSPACE = {"target_transform": "log", "n_networks": 5}
+_MEDIAN = {"by": ("store", "day_of_week", "promo")}
+_KNN = {"n_neighbors": 10, "weights": "distance", "p": 1}
+_TREE = {"min_samples_leaf": 5, "ccp_alphas": [0.0, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5]}
+_FOREST = {"n_estimators": 200, "max_depth": 35, "min_samples_split": 2, "min_samples_leaf": 1}
+_XGBOOST = {
+    "max_depth": 10,
+    "eta": 0.02,
+    "objective": "reg:squarederror",  # called reg:linear in the paper's time
+    "colsample_bytree": 0.7,
+    "subsample": 0.7,
+    "num_boost_round": 3000,
+    # The paper's xgboost tried every split. With more bins than there are stores, the histogram
+    # does too.
+    "tree_method": "hist",
+    "max_bin": 2048,
+}
+_LIGHTGBM = {
+    "objective": "regression",
+    "learning_rate": 0.05,
+    "num_leaves": 255,
+    "max_rounds": 2000,
+    "patience": 50,
+}
+_CATBOOST = {
+    "loss_function": "RMSE",
+    "learning_rate": 0.1,
+    "depth": 10,
+    "iterations": 1000,
+    "patience": 50,
+}
+
 METHODS = {
     method.name: method
     for method in [
-        Method(
-            "median",
-            "historical median",
-            {"raw": "frames"},
-            _fit_median,
-            {"raw": {"by": ("store", "day_of_week", "promo")}},
+        _on_frames("median", "historical median", fitting.fit_median, raw=_MEDIAN),
+        _on_frames(
+            "network", "neural network", fitting.fit_networks, raw=_ONE_HOT, ee=PAPER_NETWORK
         ),
-        Method(
-            "network",
-            "neural network",
-            {"raw": "frames", "ee": "frames"},
-            _fit_network,
-            {"raw": _ONE_HOT, "ee": PAPER_NETWORK},
-        ),
-        Method(
+        _on_frames(
             "network_extra_layer",
             "one-hot network, extra layer",
-            {"raw": "frames"},
-            _fit_network,
-            {"raw": {**_ONE_HOT, "hidden_layer_sizes": _EXTRA_LAYER}},
+            fitting.fit_networks,
+            raw={**_ONE_HOT, "hidden_layer_sizes": _EXTRA_LAYER},
         ),
-        Method(
-            "knn",
-            "KNN",
-            {"raw": "codes", "ee": "vectors"},
-            _fit_knn,
-            _both({"n_neighbors": 10, "weights": "distance", "p": 1}),
-        ),
-        Method(
-            "tree",
-            "decision tree, pruned",
-            {"raw": "codes", "ee": "vectors"},
-            _fit_tree,
-            _both({"min_samples_leaf": 5, "ccp_alphas": [0.0, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5]}),
-        ),
-        Method(
-            "random_forest",
-            "random forest",
-            {"raw": "codes", "ee": "vectors"},
-            _fit_forest,
-            _both(
-                {
-                    "n_estimators": 200,
-                    "max_depth": 35,
-                    "min_samples_split": 2,
-                    "min_samples_leaf": 1,
-                },
-            ),
-        ),
-        Method(
-            "xgboost",
-            "gradient boosted trees",
-            {"raw": "codes", "ee": "vectors"},
-            _fit_xgboost,
-            _both(
-                {
-                    "max_depth": 10,
-                    "eta": 0.02,
-                    "objective": "reg:squarederror",  # called reg:linear in the paper's time
-                    "colsample_bytree": 0.7,
-                    "subsample": 0.7,
-                    "num_boost_round": 3000,
-                    # The paper's xgboost tried every split. With more bins than there are stores,
-                    # the histogram does too.
-                    "tree_method": "hist",
-                    "max_bin": 2048,
-                },
-            ),
-        ),
-        Method(
-            "lightgbm",
-            "LightGBM, native categories",
-            {"raw": "frames"},
-            _fit_lightgbm,
-            {
-                "raw": {
-                    "objective": "regression",
-                    "learning_rate": 0.05,
-                    "num_leaves": 255,
-                    "max_rounds": 2000,
-                    "patience": 50,
-                }
-            },
-        ),
-        Method(
-            "catboost",
-            "CatBoost, native categories",
-            {"raw": "frames"},
-            _fit_catboost,
-            {
-                "raw": {
-                    "loss_function": "RMSE",
-                    "learning_rate": 0.1,
-                    "depth": 10,
-                    "iterations": 1000,
-                    "patience": 50,
-                }
-            },
-        ),
-        Method(
-            "catspace",
-            "catspace, its defaults",
-            {"ee": "frames"},
-            _fit_network,
-            {"ee": {"target_transform": "log", "n_networks": 5}},
-        ),
+        _on_codes_and_vectors("knn", "KNN", fitting.fit_knn, _KNN),
+        _on_codes_and_vectors("tree", "decision tree, pruned", fitting.fit_tree, _TREE),
+        _on_codes_and_vectors("random_forest", "random forest", fitting.fit_forest, _FOREST),
+        _on_codes_and_vectors("xgboost", "gradient boosted trees", fitting.fit_xgboost, _XGBOOST),
+        _on_frames("lightgbm", "LightGBM, native categories", fitting.fit_lightgbm, raw=_LIGHTGBM),
+        _on_frames("catboost", "CatBoost, native categories", fitting.fit_catboost, raw=_CATBOOST),
+        _on_frames("catspace", "catspace, its defaults", fitting.fit_networks, ee=_CATSPACE),
     ]
 }

@@ -1,4 +1,4 @@
-"""Nearest neighbours on one-hot input, as the search for equal cells that it is."""
+"""Nearest neighbours on one-hot input, found by counting the columns that differ."""
 
 from collections.abc import Callable
 from typing import Self
@@ -22,8 +22,8 @@ class HammingNeighbours:
         self.n_neighbors = n_neighbors
 
     def fit(self, codes: np.ndarray, y: np.ndarray) -> Self:
-        """Keep the training rows; codes of shape (n_rows, n_columns)."""
-        # Narrow integers, one contiguous array for each column: comparing them is all there is.
+        """Keep the training rows; codes of shape (n_samples, n_features)."""
+        # Narrow integers, one contiguous array for each column: they are compared with every query.
         self._columns = [np.ascontiguousarray(column.astype(np.int16)) for column in codes.T]
         self._y = y
         return self
@@ -48,7 +48,7 @@ class HammingNeighbours:
     def predict(
         self, codes: np.ndarray, progress: Callable[[float], None] = lambda share: None
     ) -> np.ndarray:
-        """Return the weighted mean of the neighbours' targets; shape (n_rows,)."""
+        """Return the weighted mean of the neighbours' targets; shape (n_samples,)."""
         predicted = np.empty(len(codes))
         for i, query in enumerate(codes):
             distance, rows = self.kneighbors(query)

@@ -4,39 +4,23 @@ import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
 
 from catspace.datasets import SalesData
 from catspace.estimators import EmbeddingRegressor, load
-from catspace.exceptions import CatspaceError, InputError, did_you_mean
-from catspace.paper.methods import METHODS, Task
+from catspace.exceptions import InputError, did_you_mean
+from catspace.paper.fitting import Task
+from catspace.paper.methods import METHODS
 from catspace.paper.protocol import (
     ENCODINGS,
     PUBLISHED,
     SPLITS,
     Features,
-    Problem,
     make_problem,
-    mape,
-    rmspe,
+    scores,
 )
-from catspace.storage.writing import write_text
-
-Record = dict[str, Any]
-
-_PACKAGES = (
-    "catspace",
-    "torch",
-    "scikit-learn",
-    "numpy",
-    "pandas",
-    "xgboost",
-    "xgboost-cpu",
-    "lightgbm",
-    "catboost",
-)
+from catspace.paper.records import Record, prepare_folder, versions, write_json
 
 
 @dataclass(frozen=True)
@@ -54,20 +38,20 @@ class Cell:
 
 
 class Listener(Protocol):
-    """Is told what happens."""
+    """Is called with what happens."""
 
     def started(self, cell: Cell) -> None:
-        """Take notice of a cell that is being computed."""
+        """Show that a cell is being computed."""
 
     def progressed(self, share: float) -> None:
-        """Take notice of the share of the running cell that is done."""
+        """Show the share of the running cell that is done."""
 
     def finished(self, record: Record) -> None:
-        """Take notice of a number, just computed or kept from an earlier run."""
+        """Show a number, just computed or kept from an earlier run."""
 
 
 def choose_cells(splits: Sequence[str] = SPLITS, only: Iterable[str] = ()) -> list[Cell]:
-    """Return the cells to run, in an order in which each finds what it needs.
+    """Return the cells to run, in an order in which what a cell needs comes before it.
 
     Parameters
     ----------
@@ -116,12 +100,12 @@ class Reproduction:
     """
 
     def __init__(self, data: SalesData, name: str, out: Path, *, rows: int, seed: int) -> None:
-        self.data, self.name, self.out, self.rows, self.seed = data, name, out, rows, seed
-        self._problems: dict[str, Problem] = {}
-        self._vectors: dict[str, Features] = {}
+        self.name, self.out, self.rows, self.seed = name, out, rows, seed
         # Fails at once where there are too few rows, before any file is touched.
-        for split in SPLITS:
-            self._problem(split)
+        self.problems = {
+            split: make_problem(data, name, split, rows=rows, seed=seed) for split in SPLITS
+        }
+        self._vectors: dict[str, Features] = {}
         prepare_folder(out)
         self._records = {_key(record): record for record in read_results(out)}
 
@@ -137,16 +121,10 @@ class Reproduction:
             if record is None:
                 listener.started(cell)
                 record = self._compute(cell, listener)
-                self._keep(record)
+                self._records[_key(record)] = record
+                write_json(self.out / "results.json", list(self._records.values()))
             listener.finished(record)
         return [record for cell in cells if (record := self._known(cell)) is not None]
-
-    def _problem(self, split: str) -> Problem:
-        if split not in self._problems:
-            self._problems[split] = make_problem(
-                self.data, self.name, split, rows=self.rows, seed=self.seed
-            )
-        return self._problems[split]
 
     def _known(self, cell: Cell) -> Record | None:
         record = self._records.get(_key(self._identity(cell)))
@@ -163,21 +141,17 @@ class Reproduction:
             "method": cell.method,
             "encoding": cell.encoding,
             "rows": self.rows,
-            "test_rows": len(self._problem(cell.split).test),
+            "test_rows": len(self.problems[cell.split].test),
             "seed": self.seed,
             "parameters": _plain(METHODS[cell.method].parameters[cell.encoding]),
         }
 
     def _compute(self, cell: Cell, listener: Listener) -> Record:
-        problem, method = self._problem(cell.split), METHODS[cell.method]
+        problem, method = self.problems[cell.split], METHODS[cell.method]
         source = method.inputs[cell.encoding]
         features = self._embedded(cell.split) if source == "vectors" else getattr(problem, source)
         task = Task(
-            problem,
-            cell.encoding,
-            features,
-            method.parameters[cell.encoding],
-            listener.progressed,
+            problem, cell.encoding, features, method.parameters[cell.encoding], listener.progressed
         )
         start = time.perf_counter()
         fitted = method.fit(task)
@@ -189,15 +163,14 @@ class Reproduction:
             path.parent.mkdir(exist_ok=True)
             fitted.model.save(path)
             self._vectors.pop(cell.split, None)
-        score = mape(problem.y_test, predicted)
+        found = scores(problem.y_test, predicted)
         published = PUBLISHED.get((cell.split, cell.method, cell.encoding))
         return {
             **self._identity(cell),
             "chosen": _plain(fitted.chosen),
-            "mape": score,
-            "rmspe": rmspe(problem.y_test, predicted),
+            **found,
             "paper_mape": published,
-            "difference": None if published is None else score - published,
+            "difference": None if published is None else found["mape"] - published,
             "fit_seconds": fit_end - start,
             "predict_seconds": predict_end - fit_end,
             "versions": versions(),
@@ -207,7 +180,7 @@ class Reproduction:
         """Return the rows as vectors of the first of the paper's networks."""
         if split not in self._vectors:
             model: EmbeddingRegressor = load(self._model_path(split))
-            frames = self._problem(split).frames
+            frames = self.problems[split].frames
             self._vectors[split] = Features(
                 model.transform(frames.train), model.transform(frames.test)
             )
@@ -216,10 +189,6 @@ class Reproduction:
     def _model_path(self, split: str) -> Path:
         return self.out / "models" / f"{self.name}-{split}-{self.rows}-{self.seed}.catspace"
 
-    def _keep(self, record: Record) -> None:
-        self._records[_key(record)] = record
-        write_text(self.out / "results.json", json.dumps(list(self._records.values()), indent=1))
-
 
 def read_results(out: Path) -> list[Record]:
     """Return the records that a folder holds; an empty list where there are none."""
@@ -227,7 +196,7 @@ def read_results(out: Path) -> list[Record]:
     if not path.exists():
         return []
     try:
-        records = json.loads(path.read_text())
+        records = json.loads(path.read_text(encoding="utf-8"))
         for record in records:
             _key(record)
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -238,20 +207,6 @@ def read_results(out: Path) -> list[Record]:
     return list(records)
 
 
-def prepare_folder(out: Path) -> None:
-    """Make a folder, and find out at once whether it can be written to."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        probe = out / ".writable"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise CatspaceError(
-            f"Results cannot be written to {str(out)!r}: {error.strerror}.",
-            hint="choose another folder with --out.",
-        ) from None
-
-
 def _key(record: Record) -> str:
     names = ("data", "split", "method", "encoding", "rows", "test_rows", "seed", "parameters")
     return json.dumps({name: record[name] for name in names}, sort_keys=True)
@@ -260,14 +215,3 @@ def _key(record: Record) -> str:
 def _plain(value: Any) -> Any:
     """Return parameters as JSON gives them back."""
     return json.loads(json.dumps(value))
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of the packages that numbers depend on."""
-    found = {}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found

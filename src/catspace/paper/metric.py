@@ -1,11 +1,10 @@
-"""The paper's questions about the space, those that it leaves open included, put to real networks.
+"""The paper's questions about the finite metric space, put to a trained network.
 
-Two experiments: "map" asks under which training the map of Germany appears, and how often;
-"metric" asks what the vectors have to do with the distance between categories.
+What do the vectors have to do with the distance between categories?
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,85 +14,37 @@ from sklearn.manifold import TSNE
 
 from catspace import analysis
 from catspace.datasets import STATE_CENTRES
-from catspace.paper.figures import Subject
-from catspace.paper.methods import PAPER_NETWORK, fit_network
+from catspace.paper.fitting import Progress, fit_network
+from catspace.paper.printing import bar, frame_table, show_markdown
 from catspace.paper.protocol import PAPER_DIMS, Problem
-from catspace.paper.tables import frame_table
+from catspace.paper.records import Record, write_json
+from catspace.paper.request import Request
+from catspace.paper.subject import Subject, train_subject
+from catspace.storage.writing import write_text
 
-Progress = Callable[[float], None]
 Answer = tuple[str, pd.DataFrame]
-
-_SEEDS = 10
-_OWN = {"target_transform": "log", "n_networks": _SEEDS}
-_PAPER = {**PAPER_NETWORK, "n_networks": _SEEDS}
-
-# How the networks of the map are trained, and the columns that they do not see.
-TRAININGS: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
-    "catspace's defaults": (_OWN, ()),
-    "catspace's defaults, without the store": (_OWN, ("store",)),
-    "the paper's network": (_PAPER, ()),
-    "the paper's network, without the store": (_PAPER, ("store",)),
-}
 
 _STORE_DIMS = (1, 2, 5, 10, 20, 50)
 _CONTEXTS = 300
 
 
-def look_for_the_map(problem: Problem, *, progress: Progress) -> Iterator[dict[str, Any]]:
-    """Yield, for each training and each of ten networks, how much of the map its states show.
-
-    ``score`` and ``p_value`` are those of `catspace.analysis.compare_with_map`; ``spread`` is the
-    standard deviation of the distances between states over their mean: 0 where all are
-    equidistant.
-    """
-    X, y = problem.frames.train, problem.y_train
-    for training, (parameters, unseen) in TRAININGS.items():
-        kept = X.drop(columns=list(unseen))
-        dims = parameters.get("embedding_dim", "auto")
-        if isinstance(dims, Mapping):
-            dims = {name: dim for name, dim in dims.items() if name in kept}
-        model = fit_network(
-            kept, y, {**parameters, "embedding_dim": dims}, seed=problem.seed, progress=progress
-        )
-        for i, embeddings in enumerate(model.network_embeddings()):
-            states = embeddings["state"]
-            compared = analysis.compare_with_map(states, "state", STATE_CENTRES).iloc[0]
-            apart = pdist(states.vectors)
-            yield {
-                "data": problem.name,
-                "training": training,
-                "network": i,
-                "score": float(compared["score"]),
-                "p_value": float(compared["p_value"]),
-                "spread": float(apart.std() / apart.mean()),
-                "rows": len(y),
-                "seed": problem.seed,
-            }
-
-
-def summarise_map(records: list[dict[str, Any]]) -> pd.DataFrame:
-    """Return a row for each training: the map's score over the networks, and how often p < 0.05."""
-    frame = pd.DataFrame(records)
-    groups = frame.groupby("training", sort=False)
-    return groups.agg(
-        networks=("score", "size"),
-        score=("score", "mean"),
-        worst=("score", "min"),
-        best=("score", "max"),
-        median_p=("p_value", "median"),
-        significant=("p_value", lambda p: int((p < 0.05).sum())),
-        spread=("spread", "mean"),
-    ).reset_index()
-
-
-def map_table(records: list[dict[str, Any]]) -> str:
-    """Return the summary as a Markdown table, with a sentence on the data below it."""
-    first = records[0]
-    origin = "real Rossmann" if first["data"] == "rossmann" else "GENERATED (make_sales)"
-    return (
-        f"{frame_table(summarise_map(records))}\n"
-        f"Data: {origin}; {first['rows']:,} rows to learn from; seed {first['seed']}.\n"
-    )
+def run(request: Request) -> list[Record]:
+    """Ask every question, and write the answers as ``metric.json`` and ``metric.md``."""
+    problem, out, console = request.problem("time"), request.out, request.console
+    subject = train_subject(request)
+    answers: dict[str, list[Record]] = {}
+    page = [subject.origin + "\n"]
+    with bar(console, "training for the dimensions") as progress:
+        for title, frame in question_the_metric(subject, problem, progress=progress):
+            answers[title] = frame_records(frame)
+            page.append(f"**{title}**\n\n{frame_table(frame)}")
+            show_markdown(console, page[-1])
+            write_json(out / "metric.json", answers)
+    summary = frame_table(summarise_schoenberg(answers))
+    page.append(f"**Schoenberg's condition, smallest eigenvalues**\n\n{summary}")
+    write_text(out / "metric.md", "\n".join(page))
+    console.print(f"Written: {out / 'metric.md'}, and metric.json beside it.")
+    return []
 
 
 def question_the_metric(
@@ -108,7 +59,7 @@ def question_the_metric(
     problem : Problem
         Rows for the networks of several dimensions.
     progress : callable
-        Told the share of a network's training that is done.
+        Called with the share of a network's training that is done.
     """
     model, X, y = subject.model, subject.X, subject.y
     started = time.perf_counter()
@@ -116,28 +67,22 @@ def question_the_metric(
         column: analysis.model_distance(model, X, column, n_contexts=_CONTEXTS, transform=np.log)
         for column in ("store", "state")
     }
-    yield (
-        "Seconds for the model's distances",
-        pd.DataFrame({"columns": ["store and state"], "seconds": [time.perf_counter() - started]}),
-    )
+    seconds = time.perf_counter() - started
+    yield "Seconds for the model's distances", _row(columns="store and state", seconds=seconds)
     for column, distances in by_model.items():
         yield f"Axioms of a metric, {column}, by the model", analysis.check_metric(distances)
         yield f"Schoenberg's condition, {column}, by the model", analysis.schoenberg(distances)
+        compared = analysis.compare_distances(model, column, distances)
         yield (
             f"Learned and metric distance, {column}",
-            _first(
-                analysis.compare_distances(model, column, distances), "pearson", "spearman", "slope"
-            ),
+            _first(compared, "pearson", "spearman", "slope"),
         )
         yield f"Distortion, {column}", analysis.distortion(model, column, distances)
         layouts = {
             f"{n} dimensions": analysis.mds(distances, n_components=n, source=model)
             for n in (2, 10)
         }
-        yield (
-            f"MDS, {column}",
-            _firsts(layouts, "stress", "learned_stress", "procrustes"),
-        )
+        yield f"MDS, {column}", _firsts(layouts, "stress", "learned_stress", "procrustes")
     yield from _parts_of_the_distance(model, by_model["store"])
     yield from _observed(subject, by_model["store"])
     for column in ("store", "state"):
@@ -146,25 +91,16 @@ def question_the_metric(
     rows = X.sample(min(50_000, len(X)), random_state=0)
     yield "Correlation between the subspaces", analysis.subspace_correlation(model, rows)
     along: Any = analysis.target_along(model, "store", X, y)
-    yield (
-        "Sales along directions, store",
-        _only(along.drop_duplicates("direction"), "direction", "pearson", "spearman"),
-    )
+    along = along.drop_duplicates("direction")[["direction", "pearson", "spearman"]]
+    yield "Sales along directions, store", along
     yield "What goes along with the components, store", _meaning_of_components(subject)
     yield from _states_in_the_plane(model)
-    yield (
-        "Seconds for all of the above",
-        pd.DataFrame(
-            {
-                "categories": [len(model.embeddings_["store"])],
-                "seconds": [time.perf_counter() - started],
-            }
-        ),
-    )
+    n_stores, seconds = len(model.embeddings_["store"]), time.perf_counter() - started
+    yield "Seconds for all of the above", _row(categories=n_stores, seconds=seconds)
     yield "Distortion by dimension, store", _distortion_by_dimension(problem, progress)
 
 
-def summarise_schoenberg(answers: Mapping[str, list[dict[str, Any]]]) -> pd.DataFrame:
+def summarise_schoenberg(answers: Mapping[str, list[Record]]) -> pd.DataFrame:
     """Return the smallest eigenvalue for each kernel and λ, a column for each distance.
 
     How many eigenvalues are negative stands behind it in brackets.
@@ -182,12 +118,23 @@ def summarise_schoenberg(answers: Mapping[str, list[dict[str, Any]]]) -> pd.Data
     return pd.DataFrame(list(found.values()))
 
 
+def frame_records(frame: Any) -> list[Record]:
+    """Return the rows of a pandas frame for JSON, numbers in full; what is missing is None.
+
+    pandas' own ``to_json`` keeps ten decimals, of which a p-value may need more.
+    """
+    return [
+        {name: None if value != value else value for name, value in row.items()}
+        for row in frame.to_dict(orient="records")
+    ]
+
+
 def _parts_of_the_distance(model: Any, by_model: analysis.DistanceMatrix) -> Iterator[Answer]:
     """Ask which components of the vectors carry the metric distance, and what the others do."""
     dim = model.embeddings_["store"].dim
     frame: Any = analysis.components(model, "store", n_components=dim)
     assert list(frame["category"]) == by_model.categories
-    positions = frame.drop(columns=["category", "count"]).to_numpy()  # (stores, components)
+    positions = frame.drop(columns=["category", "count"]).to_numpy()  # (n_categories, n_components)
     metric = squareform(by_model.values, checks=False)
     learned = pdist(positions)
     rows = []
@@ -206,7 +153,7 @@ def _parts_of_the_distance(model: Any, by_model: analysis.DistanceMatrix) -> Ite
     slope = metric / learned
     yield (
         "Metric distance for each unit of learned distance, store",
-        pd.DataFrame({"least": [slope.min()], "median": [np.median(slope)], "most": [slope.max()]}),
+        _row(least=slope.min(), median=np.median(slope), most=slope.max()),
     )
 
 
@@ -220,16 +167,14 @@ def _observed(subject: Subject, by_model: analysis.DistanceMatrix) -> Iterator[A
     asked = pd.Series(by_model.values[a, b][known])
     yield (
         "Observed distance and the model's, store",
-        pd.DataFrame(
-            {
-                "pairs": [int(known.sum())],
-                "share_known": [float(known.mean())],
-                "contexts": [float(np.median(observed.contexts[a, b]))],
-                "pearson": [shown.corr(asked)],
-                "spearman": [shown.corr(asked, method="spearman")],
-                "mean_observed": [shown.mean()],
-                "mean_by_model": [asked.mean()],
-            }
+        _row(
+            pairs=int(known.sum()),
+            share_known=float(known.mean()),
+            contexts=float(np.median(observed.contexts[a, b])),
+            pearson=shown.corr(asked),
+            spearman=shown.corr(asked, method="spearman"),
+            mean_observed=shown.mean(),
+            mean_by_model=asked.mean(),
         ),
     )
     ways = {"observed": observed}
@@ -245,10 +190,8 @@ def _observed(subject: Subject, by_model: analysis.DistanceMatrix) -> Iterator[A
     if shared.any():
         found = _observe(subject.X[shared], subject.y[shared], np.log)
         ways["observed where all stores are"] = found
-        yield (
-            "Contexts in which all stores are",
-            pd.DataFrame({"contexts": [int(found.contexts.max())], "rows": [int(shared.sum())]}),
-        )
+        n_contexts, n_rows = int(found.contexts.max()), int(shared.sum())
+        yield "Contexts in which all stores are", _row(contexts=n_contexts, rows=n_rows)
     for name, found in ways.items():
         yield f"Axioms of a metric, store, {name}", analysis.check_metric(found)
         if np.isfinite(found.values).all():
@@ -305,13 +248,13 @@ def _meaning_of_components(subject: Subject) -> pd.DataFrame:
 
 
 def _states_in_the_plane(model: Any) -> Iterator[Answer]:
-    """Ask which way into the plane shows the map, and which spreads the states evenly."""
+    """Ask which projection into the plane shows the map, and which spreads the states evenly."""
     compared = {
         method: analysis.compare_with_map(model, "state", STATE_CENTRES, method=method)
         for method in ("pca", "mds", "tsne")
     }
     yield "Ways into the plane and the map, state", _firsts(compared, "score", "p_value")
-    # With a perplexity of all the others, t-SNE takes every state for every state's neighbour.
+    # With a perplexity as large as the number of other states, all states are neighbours.
     vectors = model.embeddings_["state"].vectors
     rows = []
     for perplexity in (3, len(vectors) - 1):
@@ -320,12 +263,8 @@ def _states_in_the_plane(model: Any) -> Iterator[Answer]:
         ).fit_transform(vectors)
         apart = squareform(pdist(plane))
         nearest = np.where(np.eye(len(apart)) > 0, np.inf, apart).min(axis=1)
-        rows.append(
-            {
-                "perplexity": perplexity,
-                "nearest_over_mean": float(nearest.mean() / pdist(plane).mean()),
-            }
-        )
+        evenness = float(nearest.mean() / pdist(plane).mean())
+        rows.append({"perplexity": perplexity, "nearest_over_mean": evenness})
     yield "Distance to the nearest state by t-SNE", pd.DataFrame(rows)
 
 
@@ -345,9 +284,14 @@ def _distortion_by_dimension(problem: Problem, progress: Progress) -> pd.DataFra
     return pd.DataFrame(pd.concat(found, ignore_index=True))
 
 
+def _row(**values: Any) -> pd.DataFrame:
+    """Return a frame of one row."""
+    return pd.DataFrame([values])
+
+
 def _first(frame: Any, *names: str) -> pd.DataFrame:
     """Return what a frame says of all its rows."""
-    return _only(frame.head(1), *names)
+    return pd.DataFrame(frame.head(1)[list(names)])
 
 
 def _firsts(frames: Mapping[str, Any], *names: str) -> pd.DataFrame:
@@ -356,7 +300,3 @@ def _firsts(frames: Mapping[str, Any], *names: str) -> pd.DataFrame:
     found = pd.concat(rows, ignore_index=True)
     found.insert(0, "way", list(frames))
     return pd.DataFrame(found)
-
-
-def _only(frame: Any, *names: str) -> pd.DataFrame:
-    return pd.DataFrame(frame[list(names)])
