@@ -42,20 +42,12 @@ _MOST_CLOSED_DAYS = 10
 
 @dataclass(frozen=True)
 class CompetitionData:
-    """The competition's rows, oldest first.
+    """The competition's rows, oldest first."""
 
-    Attributes
-    ----------
-    X : DataFrame of shape (n_samples, 26)
-        16 columns of dtype category, then 10 of floats.
-    y : float64 array of shape (n_samples,)
-        Sales.
-    date : datetime64 array of shape (n_samples,)
-    """
-
+    # DataFrame of shape (n_samples, 26): 16 columns of dtype category, then 10 of floats
     X: pd.DataFrame
-    y: np.ndarray
-    date: np.ndarray
+    y: np.ndarray  # float64 of shape (n_samples,): sales
+    date: np.ndarray  # datetime64 of shape (n_samples,)
 
     def window(self, weeks_ago: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows before and those of six weeks that ended some weeks before the end."""

@@ -26,24 +26,13 @@ _QUERY_ROWS = 2_000  # of nearest neighbours, between two reports of progress
 
 @dataclass(frozen=True)
 class Task:
-    """What a method is asked to do.
-
-    Attributes
-    ----------
-    problem : Problem
-    encoding : {"raw", "ee"}
-    features : Features
-        Frames, codes or vectors, whichever the method takes in this encoding.
-    parameters : mapping
-    progress : callable
-        Called with the share that is done, from 0 to 1.
-    """
+    """What a method is asked to do."""
 
     problem: Problem
-    encoding: str
-    features: Features
+    encoding: str  # {"raw", "ee"}
+    features: Features  # frames, codes or vectors, whichever the method takes in this encoding
     parameters: Mapping[str, Any]
-    progress: Progress
+    progress: Progress  # called with the share that is done, from 0 to 1
 
     @property
     def target(self) -> np.ndarray:

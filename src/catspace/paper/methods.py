@@ -12,20 +12,11 @@ Fit = Callable[[fitting.Task], fitting.Fitted]
 
 @dataclass(frozen=True)
 class Method:
-    """One row of the tables.
-
-    Attributes
-    ----------
-    name, label : str
-    inputs : dict of encoding to {"frames", "codes", "vectors"}
-        The encodings in which the method is run, and what it takes in each.
-    parameters : dict of encoding to parameters
-    fit : callable
-    """
+    """One row of the tables."""
 
     name: str
     label: str
-    inputs: Mapping[str, str]
+    inputs: Mapping[str, str]  # the encodings in which the method is run, and what it takes in each
     fit: Fit
     parameters: Mapping[str, Any]
 

@@ -62,25 +62,13 @@ class Features:
 
 @dataclass(frozen=True)
 class Problem:
-    """One split of the data: rows to learn from and rows to be judged by.
+    """One split of the data: rows to learn from and rows to be judged by."""
 
-    Attributes
-    ----------
-    data : SalesData
-        All rows, oldest first, in a pandas frame.
-    name : str
-        Of the data.
-    split : {"shuffled", "time"}
-    train, test : int arrays
-        Positions of the rows, in random order for training.
-    seed : int
-    """
-
-    data: SalesData = field(repr=False)
-    name: str
-    split: str
-    train: np.ndarray = field(repr=False)
-    test: np.ndarray = field(repr=False)
+    data: SalesData = field(repr=False)  # all rows, oldest first, in a pandas frame
+    name: str  # of the data
+    split: str  # {"shuffled", "time"}
+    train: np.ndarray = field(repr=False)  # positions of the rows, in random order for training
+    test: np.ndarray = field(repr=False)  # positions of the rows, in random order for training
     seed: int
 
     @property
