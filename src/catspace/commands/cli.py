@@ -8,7 +8,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 try:
     import typer
@@ -83,18 +83,12 @@ def fit(
 ) -> None:
     """Learn from a table: vectors for its categories, and a model that predicts."""
     _check_folders(out, report)
-    from catspace.commands.fit import fit_files, fit_on_cluster, score_grid
+    from catspace.commands.fit import Request, fit_files, fit_on_cluster
+    from catspace.commands.scores import score_grid
 
     console = Console(stderr=as_json)
-    options: dict[str, Any] = {
-        "categorical": _names(categorical),
-        "drop": _names(drop),
-        "task": task,
-        "log": log,
-        "n_networks": networks,
-        "seed": seed,
-        "console": console,
-    }
+    named = _names(categorical)
+    request = Request(source, target, named, _names(drop), task, log, networks, seed)
     if ray is not None:
         if report is not None:
             raise CatspaceError(
@@ -102,7 +96,7 @@ def fit(
                 hint="catspace report MODEL --data FILE, with some of the rows.",
             )
         start = time.perf_counter()
-        model = fit_on_cluster(source, target, address=ray, num_workers=workers, **options)
+        model = fit_on_cluster(request, address=ray, num_workers=workers, console=console)
         model.save(out)
         seconds = time.perf_counter() - start
         console.print(
@@ -111,11 +105,11 @@ def fit(
         if as_json:
             print(json.dumps({"model": str(out)}))
         return
-    fitting = fit_files(source, target, validation=validation, **options)
+    fitting = fit_files(request, validation=validation, console=console)
     fitting.model.save(out)
     n_rows = fitting.table.n_rows
     if fitting.scores and not as_json:
-        console.print(score_grid(fitting))
+        console.print(score_grid(fitting.scores, fitting.n_validation))
     console.print(
         f"Trained on {n_rows:,} rows in {fitting.seconds:.1f} s. The model is in "
         f"[bold]{out}[/bold]."
