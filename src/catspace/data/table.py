@@ -91,18 +91,6 @@ class Column:
                 parts.append((moved_to[where][kept], values.filter(pa.array(kept))))
         return Column(self.name, tuple(parts), len(rows))
 
-    def repeat(self, rows: np.ndarray) -> "Column":
-        """Return rows in any order, each as often as it is asked for."""
-        if len(self.parts) == 1 and self.parts[0][0] is None:
-            return Column(self.name, ((None, self.parts[0][1].take(pa.array(rows))),), len(rows))
-        parts = []
-        for where, values in self.parts:
-            place = np.full(self.n_rows, -1)
-            place[slice(None) if where is None else where] = np.arange(len(values))
-            found = place[rows]
-            parts.append((np.flatnonzero(found >= 0), values.take(pa.array(found[found >= 0]))))
-        return Column(self.name, tuple(parts), len(rows))
-
     def date_parts(self, parts: Iterable[str]) -> list["Column"]:
         """Return one categorical column for each part of a column of dates."""
         values = self.parts[0][1] if len(self.parts) == 1 else None
