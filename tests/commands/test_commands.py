@@ -124,6 +124,15 @@ def test_a_pattern_stands_for_many_files(files):
     np.testing.assert_allclose(found, model.predict(folder / "sales.csv"), rtol=1e-12)
 
 
+def test_files_to_learn_from_are_understood_together(tmp_path):
+    from catspace.commands.fit import read_source
+
+    (tmp_path / "a.csv").write_text("id,n\n7,1\n")
+    (tmp_path / "b.csv").write_text("n,id,new\n2.5,A7,x\n")
+    table = read_source(f"{tmp_path}/*.csv")
+    assert table.to_pydict() == {"id": ["7", "A7"], "n": [1.0, 2.5], "new": [None, "x"]}
+
+
 def test_standard_input_and_output_are_a_dash(files, monkeypatch, capfdbinary):
     folder, _ = files
     top = "\n".join((folder / "sales.csv").read_text().splitlines()[:4]) + "\n"

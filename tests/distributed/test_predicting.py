@@ -47,6 +47,15 @@ def test_vectors_are_those_of_the_model(model, table, tmp_path):
     np.testing.assert_array_equal(found[model.get_feature_names_out()], vectors)
 
 
+def test_csv_files_are_read_as_what_the_model_knows_them_to_be(model, table, tmp_path):
+    few = table[table["store"] == table["store"][0]]  # text in fit, and here numbers alone
+    few.to_csv(tmp_path / "few.csv", index=False)
+    found = predict(model, tmp_path / "few.csv", num_workers=1).to_pandas()
+    found = found.set_index("row").loc[few["row"].astype(str)]
+    np.testing.assert_array_equal(found["prediction"], model.predict(few[model.feature_names_in_]))
+    assert found["store"].tolist() == few["store"].tolist()
+
+
 def test_a_model_without_predictions_says_so(table):
     encoder = EmbeddingEncoder(max_epochs=1, random_state=0)
     encoder.fit(table.drop(columns=["row", "big"]), table["big"])

@@ -145,6 +145,38 @@ def test_a_column_of_csv_files_that_would_be_two_things_is_text(write):
     assert rows(folder) == [("1", 1), ("A7", 2.5), (None, None)]
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "type_"),
+    [
+        ("1", "2.5", "double"),
+        ("0", "true", "bool"),
+        ("1", "007", "string"),
+        ("2014-01-31", "2014-01-31 12:00", "timestamp[s]"),
+        ("2014-01-31 12:00", "2014-01-31 12:00Z", "string"),
+        ("12:30", "12:30:00.5", "time64[us]"),
+        ('"NA"', "5", "int64"),
+        ('"NA"', "HE", "string"),
+        ("NA", "HE", "string"),
+    ],
+)
+def test_csv_files_of_one_table_are_read_as_one_file_with_all_of_their_cells(
+    write, tmp_path, first, second, type_
+):
+    folder = write(f"a,b\n{first},x\n", f"b,a\ny,{second}\n", ending="csv")
+    found = open_blocks(folder)
+    assert str(found.columns.columns[0].type) == type_
+    assert [str(block.columns[0].type) for block in found.blocks(1)] == [type_] * 2
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "all.csv").write_text(f"a,b\n{first},x\n{second},y\n")
+    assert rows(folder) == rows(tmp_path / "one")
+
+
+def test_clock_times_of_csv_and_parquet_files_fit_together(write):
+    write("t\n12:30\n", ending="csv")
+    folder = write({"t": pa.array([datetime.time(8)], pa.time64("us"))})
+    assert sorted(rows(folder)) == [(datetime.time(8),), (datetime.time(12, 30),)]
+
+
 def test_csv_beside_parquet_is_read_as_what_parquet_says_where_it_can_be(write):
     write("id\n7\n", ending="csv")
     folder = write({"id": ["A"]})
@@ -225,6 +257,38 @@ def test_a_block_with_other_columns_than_the_rest_of_its_table_is_refused():
         check_block(pa.schema({"a": pa.int64()}), expected)
     with pytest.raises(InputError, match=r"'a' holds integers in one part .* text in another"):
         check_block(pa.schema({"a": pa.string(), "b": pa.string()}), expected)
+
+
+def test_a_model_that_knows_the_columns_need_not_find_their_types(write, monkeypatch):
+    monkeypatch.delattr("catspace.storage.files.add_shapes")
+    folder = write("id,n,more\n7,1,x\n", "n,more,id\nNA,y,A7\n", ending="csv")
+    source = FileBlocks(folder, kinds={"id": {"text"}, "n": {"number"}})
+    assert source.columns.names == ["id", "n"]
+    pairs = list(source.pairs(10))
+    assert [cells.to_pydict() for cells, _ in pairs] == [
+        {"id": ["7"], "n": ["1"], "more": ["x"]},
+        {"id": ["A7"], "n": [None], "more": ["y"]},
+    ]
+    assert [[c.parts[0][1].to_pylist() for c in table.columns] for _, table in pairs] == [
+        [["7"], [1]],
+        [["A7"], [None]],
+    ]
+
+
+def test_columns_that_a_model_does_not_know_may_hold_anything(write):
+    folder = write({"a": [1], "tags": [["x"]]}, {"a": [2], "tags": [["y"]]})
+    source = FileBlocks(folder, kinds={"a": {"number"}})
+    assert [table.names for table in source.blocks(10)] == [["a"], ["a"]]
+
+
+def test_files_of_a_model_that_differ_in_their_columns_are_told(write):
+    folder = write("a,b\n1,2\n", "a\n1\n", ending="csv")
+    message = message_of(lambda: FileBlocks(folder, kinds={"a": {"number"}}))
+    assert message.startswith(f"'{folder}/b.csv' has no column 'b', and '{folder}/a.csv' has one.")
+    (folder / "b.csv").unlink()
+    (folder / "a.csv").write_text("a,b,b\n1,2,3\n")
+    message = message_of(lambda: FileBlocks(folder, kinds={"a": {"number"}}))
+    assert message.startswith("Column names must be unique")
 
 
 def test_columns_can_be_left_out(write):

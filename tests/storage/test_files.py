@@ -6,7 +6,7 @@ import pyarrow.parquet
 import pytest
 
 from catspace.exceptions import CatspaceWarning, InputError
-from catspace.storage.files import find_files, find_separator, open_file, read_file, stream_file
+from catspace.storage.files import find_files, find_separator, open_file, read_file
 
 MEGABYTE_OF_ONES = 600_000  # lines; Arrow guesses types from the first megabyte
 
@@ -48,6 +48,23 @@ def test_latin_1_is_read_as_text_with_a_word(tmp_path, text):
     assert table.to_pydict() == {name: [value], "n": [1]}
 
 
+@pytest.mark.parametrize("as_text", [False, True])
+@pytest.mark.parametrize(("end", "encoding"), [(b"\xc3", "cp1252"), (b"\x81", "latin-1")])
+def test_the_last_byte_counts_for_the_encoding_too(tmp_path, as_text, end, encoding):
+    path = tmp_path / "cut.csv"
+    path.write_bytes(b"a,b\n1,x" + end)
+    with pytest.warns(CatspaceWarning, match=f"is not UTF-8 text; it was read as {encoding}"):
+        table = read_file(path, as_text=as_text)
+    assert table["b"].to_pylist() == [(b"x" + end).decode(encoding)]
+
+
+def test_text_that_is_utf_8_is_decoded_by_the_reader_alone(tmp_path, monkeypatch):
+    monkeypatch.delattr("catspace.storage.files._is_encoded_as")
+    path = tmp_path / "utf8.csv"
+    path.write_text("ort\nKöln\n", encoding="utf-8")
+    assert read_file(path).to_pydict() == {"ort": ["Köln"]}
+
+
 def test_utf_16_is_read(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text("ort,n\nKöln,1\n", encoding="utf-16")
@@ -62,6 +79,7 @@ def test_utf_16_is_read(tmp_path):
         ("", "7", 7),
         ("", "x", "x"),
         ("2014-01-01", "soon", "soon"),
+        ("8", "007", "007"),
     ],
 )
 def test_a_column_takes_the_type_that_all_its_values_have(tmp_path, top, late, expected):
@@ -74,7 +92,18 @@ def test_a_column_takes_the_type_that_all_its_values_have(tmp_path, top, late, e
 
 @pytest.mark.parametrize(
     ("top", "late", "type_"),
-    [("1", "2.5", pa.float64()), ("1", "a", pa.string()), ("", "7", pa.int64())],
+    [
+        ("1", "2.5", pa.float64()),
+        ("1", "a", pa.string()),
+        ("", "7", pa.int64()),
+        ("1", "true", pa.bool_()),
+        ("1", "12345678901234567890", pa.uint64()),
+        ("12:30", "12:30:00.5", pa.time64("us")),
+        ("2014-01-01", "2014-01-01 12:00", pa.timestamp("s")),
+        ("2014-01-01 12:00", "2014-01-01T12:00Z", pa.string()),
+        ('""', "7", pa.int64()),
+        ('""', "a", pa.string()),
+    ],
 )
 def test_a_file_in_blocks_has_the_types_of_the_whole_file(tmp_path, monkeypatch, top, late, type_):
     monkeypatch.setattr("catspace.storage.files._BLOCK_BYTES", 4096)
@@ -101,6 +130,19 @@ def test_columns_of_a_csv_file_can_be_read_as_text(tmp_path):
     path.write_text("id,n\n007,1\n,2\n")
     (block,) = open_file(path).as_text(["id"]).blocks(10)
     assert block.to_pydict() == {"id": ["007", None], "n": [1, 2]}
+
+
+def test_columns_of_one_name_are_told_apart_by_their_place(tmp_path):
+    path = tmp_path / "twice.csv"
+    path.write_text("a,a\n1,x\n")
+    (block,) = open_file(path).blocks(10)
+    assert [column.to_pylist() for column in block.columns] == [[1], ["x"]]
+
+
+def test_names_are_found_below_empty_lines_and_in_quotes(tmp_path):
+    path = tmp_path / "names.csv"
+    path.write_text('\n\n"a, ""b""",c\n1,x\n')
+    assert read_file(path).to_pydict() == {'a, "b"': [1], "c": ["x"]}
 
 
 def test_a_parquet_file_in_blocks_comes_without_the_index_of_pandas(tmp_path):
@@ -141,7 +183,7 @@ def damage_row_group(path):
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("read", [read_file, lambda path: list(stream_file(path))])
+@pytest.mark.parametrize("read", [read_file, lambda path: list(open_file(path).blocks(100))])
 def test_a_damaged_row_group_says_so(tmp_path, read):
     path = tmp_path / "damaged.parquet"
     table = pa.table({"a": [f"text {i}" for i in range(10_000)]})
@@ -153,7 +195,7 @@ def test_a_damaged_row_group_says_so(tmp_path, read):
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
-@pytest.mark.parametrize("read", [read_file, open_file, lambda path: list(stream_file(path))])
+@pytest.mark.parametrize("read", [read_file, open_file, lambda path: open_file(path, as_text=True)])
 def test_a_file_without_a_byte_says_so(tmp_path, name, read):
     (tmp_path / name).touch()
     with pytest.raises(InputError, match=rf"{name}' is empty: there is not one byte in it\."):

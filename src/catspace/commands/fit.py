@@ -19,8 +19,8 @@ from catspace.data.vocabulary import MISSING
 from catspace.estimators import EmbeddingClassifier, EmbeddingRegressor
 from catspace.exceptions import InputError, did_you_mean
 from catspace.model.sizes import embedding_dims
-from catspace.storage.blocks import FileBlocks
-from catspace.storage.files import find_files, read_file, standard_input
+from catspace.storage.blocks import FileBlocks, share_shapes
+from catspace.storage.files import find_files, open_file, read_file, standard_input
 
 TASKS = ("regression", "classification")
 _FEW_INTEGERS = 2_000
@@ -96,9 +96,9 @@ def read_source(source: str) -> pa.Table:
     if source == "-":
         with standard_input() as path:
             return read_file(path)
-    tables = [read_file(path) for path in find_files(source)]
+    files = share_shapes([open_file(path) for path in find_files(source)])
     try:
-        return pa.concat_tables(tables, promote_options="permissive")
+        return pa.concat_tables([file.read() for file in files], promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise InputError(f"The files of {source!r} do not fit together: {error}") from None
 

@@ -5,10 +5,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from catspace.data.table import Table
 from catspace.exceptions import InputError
 from catspace.export.columns import answer, check_answerable
-from catspace.storage.files import find_files, is_parquet, standard_input, stream_file
+from catspace.storage.blocks import FileBlocks, Kinds
+from catspace.storage.files import standard_input
 from catspace.storage.sinks import TableSink
+
+_BLOCK_ROWS = 100_000
 
 
 def score_files(
@@ -35,22 +39,18 @@ def score_files(
     check_answerable(model, what, probabilities=probabilities)
     n_rows = 0
     with TableSink(out) as sink:
-        for block, is_text in _blocks(source):
-            if block.num_rows == 0:
-                continue
-            block = answer(model, block, what, probabilities=probabilities, is_text=is_text)
-            sink.write(block)
+        for block, table in _read(source, model.fitted_.learned.encoder.kinds):
+            sink.write(answer(model, block, table, what, probabilities=probabilities))
             n_rows += block.num_rows
         if n_rows == 0:
             raise InputError(f"{source!r} has no rows.")
     return n_rows
 
 
-def _blocks(source: str) -> Iterator[tuple[pa.Table, bool]]:
-    """Yield blocks of all files, and whether their cells are text."""
+def _read(source: str, kinds: Kinds) -> Iterator[tuple[pa.Table, Table]]:
+    """Yield the rows of all files, as they are there and as the model reads them."""
     if source == "-":
         with standard_input() as path:
-            yield from ((block, True) for block in stream_file(path))
-        return
-    for path in find_files(source):
-        yield from ((block, not is_parquet(path)) for block in stream_file(path))
+            yield from FileBlocks(path, kinds=kinds).pairs(_BLOCK_ROWS)
+    else:
+        yield from FileBlocks(source, kinds=kinds).pairs(_BLOCK_ROWS)

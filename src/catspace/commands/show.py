@@ -10,6 +10,7 @@ from catspace.embeddings import Embedding, Embeddings
 from catspace.exceptions import CatspaceError
 from catspace.storage import model_file
 from catspace.storage.cells import parse_column
+from catspace.storage.shapes import MISSING_CELLS
 from catspace.storage.sinks import write_table
 
 Record = dict[str, Any]
@@ -95,9 +96,8 @@ def info_grid(found: Record) -> Grid:
 
 def _as_category(embedding: Embedding, typed: str) -> Any:
     """Return what was typed as a value of the column: the number 12, or the text '12'."""
-    column = parse_column(
-        embedding.column, pa.array([typed], pa.string()), embedding.vocabulary.kinds
-    )
+    cell = pa.array([None if typed in MISSING_CELLS else typed], pa.string())
+    column = parse_column(embedding.column, cell, embedding.vocabulary.kinds)
     for _, values in column.parts:
         if len(values):
             return values.to_pylist()[0]

@@ -1,5 +1,6 @@
 """Predictions and vectors for tables of any size, on a cluster."""
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -9,11 +10,13 @@ import torch
 from ray.data import ActorPoolStrategy
 from sklearn.utils.validation import check_is_fitted
 
+from catspace.data.reading import read_table
 from catspace.distributed.cluster import check_workers, connect, plain_errors
 from catspace.distributed.tables import open_dataset, read_files
 from catspace.estimators.base import EmbeddingEstimator
 from catspace.export.columns import answer, check_answerable
-from catspace.storage.blocks import FileBlocks
+from catspace.storage.blocks import FileBlocks, Kinds, parse_table
+from catspace.storage.files import find_files, is_parquet
 from catspace.validation import check_int
 
 _BATCH_ROWS = 50_000
@@ -36,7 +39,8 @@ def predict(
     ----------
     estimator : fitted EmbeddingRegressor or EmbeddingClassifier
     dataset : ray.data.Dataset, str or Path
-        As in `fit`. It may hold more columns than the estimator was fitted on.
+        As in `fit`. It may hold more columns than the estimator was fitted on. Those of CSV files
+        come back as the text that stands there.
     probabilities : bool, default=False
         Whether a classifier's probabilities stand beside its predictions.
     num_workers : int, default=2
@@ -72,12 +76,17 @@ def transform(
 class _Scorer:
     """A process that answers for block after block; the model is read once."""
 
-    def __init__(self, estimator: EmbeddingEstimator, what: str, probabilities: bool) -> None:
+    def __init__(
+        self, estimator: EmbeddingEstimator, what: str, probabilities: bool, has_cells: bool
+    ) -> None:
         torch.set_num_threads(1)
         self._estimator, self._what, self._probabilities = estimator, what, probabilities
+        self._kinds, self._has_cells = estimator.fitted_.learned.encoder.kinds, has_cells
 
     def __call__(self, block: pa.Table) -> pa.Table:
-        return answer(self._estimator, block, self._what, probabilities=self._probabilities)
+        known = block.select([name for name in block.column_names if name in self._kinds])
+        table = parse_table(known, self._kinds) if self._has_cells else read_table(known)
+        return answer(self._estimator, block, table, self._what, probabilities=self._probabilities)
 
 
 def _score(
@@ -94,13 +103,21 @@ def _score(
     connect()
     with plain_errors():
         check_workers(num_workers, use_gpu=use_gpu)
-        opened = open_dataset(dataset)
-        source = read_files(opened.files) if isinstance(opened, FileBlocks) else opened
+        source, has_cells = _open(dataset, estimator.fitted_.learned.encoder.kinds)
         return source.map_batches(
             _Scorer,
-            fn_constructor_args=(estimator, what, probabilities),
+            fn_constructor_args=(estimator, what, probabilities, has_cells),
             batch_format="pyarrow",
             batch_size=_BATCH_ROWS,
             compute=ActorPoolStrategy(min_size=1, max_size=num_workers),
             num_gpus=1 if use_gpu else 0,
         )
+
+
+def _open(dataset: Any, kinds: Kinds) -> tuple["ray.data.Dataset", bool]:
+    """Return what Ray Data reads, and whether that is cells of CSV files, as text."""
+    is_path = isinstance(dataset, (str, Path)) and "://" not in str(dataset)
+    if is_path and not any(map(is_parquet, find_files(dataset))):
+        return read_files(FileBlocks(dataset, kinds=kinds).files), True
+    opened = open_dataset(dataset)
+    return (read_files(opened.files) if isinstance(opened, FileBlocks) else opened), False

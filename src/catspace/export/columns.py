@@ -5,10 +5,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catspace.data.reading import read_table
 from catspace.data.table import Table
 from catspace.exceptions import InputError, shorten
-from catspace.storage.cells import parse_column
 
 
 def check_answerable(model: Any, what: str, *, probabilities: bool) -> None:
@@ -25,7 +23,7 @@ def check_answerable(model: Any, what: str, *, probabilities: bool) -> None:
 
 
 def answer(
-    model: Any, block: pa.Table, what: str, *, probabilities: bool = False, is_text: bool = False
+    model: Any, block: pa.Table, table: Table, what: str, *, probabilities: bool = False
 ) -> pa.Table:
     """Return a block with predictions or vectors beside its columns.
 
@@ -33,13 +31,21 @@ def answer(
     ----------
     model : fitted estimator
     block : Arrow table
+        What the answers are put beside.
+    table : Table
+        The same rows, typed as the model reads them.
     what : {"predict", "transform"}
     probabilities : bool
         Whether a classifier's probabilities stand beside its predictions.
-    is_text : bool
-        Whether its cells are text, as in a CSV file that is read block by block.
     """
-    table = _typed(model, block, is_text=is_text)
+    wanted = list(model.feature_names_in_)
+    missing = [name for name in wanted if name not in table.names]
+    if missing:
+        raise InputError(
+            f"The file has no {' and no '.join(map(repr, missing))}; its columns are "
+            f"{shorten(block.column_names, most=10)}."
+        )
+    table = table.select(wanted)
     for name, values in _answers(model, table, what, probabilities).items():
         if name in block.column_names:
             raise InputError(
@@ -47,24 +53,6 @@ def answer(
             )
         block = block.append_column(name, pa.array(values))
     return block
-
-
-def _typed(model: Any, block: pa.Table, *, is_text: bool) -> Table:
-    """Return the columns that the model was fitted on, as what they were in fit."""
-    wanted = list(model.feature_names_in_)
-    missing = [name for name in wanted if name not in block.column_names]
-    if missing:
-        raise InputError(
-            f"The file has no {' and no '.join(map(repr, missing))}; its columns are "
-            f"{shorten(block.column_names, most=10)}."
-        )
-    if not is_text:
-        return read_table(block.select(wanted))
-    kinds = model.fitted_.learned.encoder.kinds
-    columns = tuple(
-        parse_column(name, block[name].combine_chunks(), kinds[name]) for name in wanted
-    )
-    return Table(columns, block.num_rows, "pyarrow", named=True)
 
 
 def _answers(model: Any, table: Table, what: str, probabilities: bool) -> dict[str, np.ndarray]:

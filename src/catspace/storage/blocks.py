@@ -1,11 +1,15 @@
 """Tables that need not fit in memory: files and Arrow datasets, read block by block.
 
-What each column is, is settled once for all files, before the first block. A table is read more
-than once, so it must not change in between: that is noticed.
+What each column is, is settled once for all files, before the first block. For a Parquet file that
+takes a look at its end. A CSV file is read from end to end: for the types of its columns, or, where
+a model knows what they hold, only to see that it is UTF-8. After that, each walk over the blocks
+reads a file once. A table is read more than once, so it must not change in between: that is
+noticed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,9 +21,21 @@ from catspace.data.kinds import is_text
 from catspace.data.reading import read_table
 from catspace.data.table import Table, describe
 from catspace.exceptions import InputError
-from catspace.storage.files import DataFile, find_files, open_file, read_file, without_index
+from catspace.storage.cells import parse_column
+from catspace.storage.files import (
+    DataFile,
+    find_files,
+    is_parquet,
+    open_file,
+    read_file,
+    without_index,
+)
+from catspace.storage.shapes import Shape
 
 _BLOCK_VALUES = 1 << 22  # fewer rows at a time where there are very many columns
+
+# What a fitted model knows a column to hold, as `Vocabulary` names it: "number", "text" and so on.
+Kinds = Mapping[str, Collection[str]]
 
 
 class BlockSource(Protocol):
@@ -41,16 +57,43 @@ def is_source(source: Any) -> bool:
     return isinstance(source, (str, Path, pa.dataset.Dataset))
 
 
-def read_any(source: Any, *, kinds: Mapping[str, Any] | None = None) -> Table:
-    """Read a table whole, from memory or from a CSV or Parquet file."""
-    return read_table(read_file(source) if isinstance(source, (str, Path)) else source)
+def read_any(source: Any, kinds: Kinds | None = None) -> Table:
+    """Read a table whole, from memory or from a CSV or Parquet file.
+
+    Parameters
+    ----------
+    source : table, str or Path
+    kinds : mapping of column to collection of str, optional
+        What a fitted model knows the columns to hold. The cells of a CSV file are read as that,
+        and columns that it does not know stay text. All other tables have types of their own.
+    """
+    if not isinstance(source, (str, Path)):
+        return read_table(source)
+    if kinds is None or is_parquet(source):
+        return read_table(read_file(source))
+    return parse_table(read_file(source, as_text=True), kinds)
 
 
-def open_blocks(source: Any) -> BlockSource:
-    """Return the table that a path, a pattern, a folder or an Arrow dataset stands for."""
+def parse_table(cells: pa.Table, kinds: Kinds) -> Table:
+    """Return the cells of a CSV file as columns of what a fitted model knows them to hold."""
+    table = read_table(cells)
+    columns = (
+        parse_column(column.name, column.parts[0][1], kinds[column.name])
+        if column.name in kinds
+        else column
+        for column in table.columns
+    )
+    return replace(table, columns=tuple(columns))
+
+
+def open_blocks(source: Any, kinds: Kinds | None = None) -> BlockSource:
+    """Return the table that a path, a pattern, a folder or an Arrow dataset stands for.
+
+    With the kinds of values that a fitted model knows, as in `read_any`.
+    """
     if isinstance(source, pa.dataset.Dataset):
         return _Dataset(source)
-    return FileBlocks(source)
+    return FileBlocks(source, kinds=kinds)
 
 
 def check_block(found: pa.Schema, expected: pa.Schema) -> None:
@@ -69,6 +112,18 @@ def check_block(found: pa.Schema, expected: pa.Schema) -> None:
             )
 
 
+def share_shapes(files: Sequence[DataFile]) -> list[DataFile]:
+    """Return files of which those in CSV have the types that the cells of all of them have."""
+    found: dict[str, Shape] = defaultdict(lambda: Shape(0))
+    for file in files:
+        for name, shapes in zip(file.schema.names, file.shapes, strict=False):
+            found[name] |= shapes
+    return [
+        file if file.dialect is None else file.with_shapes([found[n] for n in file.schema.names])
+        for file in files
+    ]
+
+
 class FileBlocks:
     """The table that a path, a pattern or a folder stands for.
 
@@ -77,38 +132,60 @@ class FileBlocks:
     source : str or Path
     drop : sequence of str
         Columns to leave out.
+    kinds : mapping of column to collection of str, optional
+        What a fitted model knows the columns to hold. Those of CSV files are read as that, and
+        columns that it does not know are left out.
 
     Attributes
     ----------
     files : list of DataFile
-        They agree on what each column is.
+        They agree on what each column is. With ``kinds``, all columns of CSV files are text.
     schema : Arrow schema
+        Of the files.
     columns : Table
         The columns with their types, and without rows.
     """
 
-    def __init__(self, source: str | Path, *, drop: Sequence[str] = ()) -> None:
-        self._source = source
+    def __init__(
+        self, source: str | Path, *, drop: Sequence[str] = (), kinds: Kinds | None = None
+    ) -> None:
+        self._source, self._kinds = source, kinds
         self._stamps = _stamp_files(find_files(source))
         try:
-            self.files, schema = _unify([open_file(path) for path in self._stamps])
+            files = [open_file(path, as_text=kinds is not None) for path in self._stamps]
+            _check_names(files)
+            self.files, schema = (files, files[0].schema) if kinds is not None else _unify(files)
         except InputError:
             self.check_unchanged()  # that it changed says more than that it cannot be read
             raise
         self.schema = pa.schema([field for field in schema if field.name not in drop])
-        self.columns = read_table(self.schema.empty_table())
+        self.columns = self._read(self.files[0], self.schema.empty_table())
 
     def blocks(self, rows: int) -> Iterator[Table]:
         """Yield the rows in order, about so many at a time, and never none."""
-        rows = _fitting(rows, len(self.columns.columns))
-        names = self.columns.names  # those of the first file, whose order counts
+        return (table for _, table in self.pairs(rows))
+
+    def pairs(self, rows: int) -> Iterator[tuple[pa.Table, Table]]:
+        """Yield what `blocks` does, each block after the same rows with all columns of the files.
+
+        With ``kinds``, the cells of CSV files are in there as the text that they are.
+        """
+        rows = _fitting(rows, len(self.schema))
+        names = self.schema.names  # those of the first file, whose order counts
         try:
             for file in self.files:
                 for block in _gather(file.blocks(rows), rows):
-                    yield read_table(block.select(names))
+                    whole = block.select(names)
+                    yield whole, self._read(file, whole)
         except InputError:
             self.check_unchanged()
             raise
+
+    def _read(self, file: DataFile, block: pa.Table) -> Table:
+        if self._kinds is None:
+            return read_table(block)
+        known = block.select([name for name in block.column_names if name in self._kinds])
+        return read_table(known) if file.dialect is None else parse_table(known, self._kinds)
 
     def check_unchanged(self) -> None:
         """Raise where the files are not what they were in the beginning."""
@@ -171,6 +248,8 @@ def _family(type_: pa.DataType) -> str:
         return "text" if is_text(type_.value_type) else "categories"
     if pa.types.is_date(type_) or pa.types.is_timestamp(type_):
         return "dates"
+    if pa.types.is_time(type_):
+        return "times"
     if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_):
         return "numbers"
     return "text" if is_text(type_) else str(type_)
@@ -179,18 +258,15 @@ def _family(type_: pa.DataType) -> str:
 def _unify(files: Sequence[DataFile]) -> tuple[list[DataFile], pa.Schema]:
     """Return files that agree on what each column is, and the schema of all.
 
-    Numbers of several widths fit together, and whatever is missing from end to end fits with
-    everything. A column of CSV files that would be several things is text.
+    A column of CSV files is what all of its cells are, whichever file they stand in. Numbers of
+    several widths fit together, and whatever is missing from end to end fits with everything. A
+    column that is something else in Parquet files than in CSV files is text in the latter.
     """
-    first = files[0]
-    for file in files[1:]:
-        _compare_names(first, file)
-    if len(set(first.schema.names)) < len(first.schema.names):
-        return list(files), first.schema  # which read_table refuses
-    unclear = [name for name in first.schema.names if len(_families(files, name)) > 1]
+    files, names = share_shapes(files), files[0].schema.names
+    unclear = [name for name in names if len(_families(files, name)) > 1]
     files = [file if file.dialect is None else file.as_text(unclear) for file in files]
     fields = []
-    for name in first.schema.names:
+    for name in names:
         families = _families(files, name)
         if len(families) > 1:
             one, other = list(families.values())[:2]
@@ -204,7 +280,7 @@ def _unify(files: Sequence[DataFile]) -> tuple[list[DataFile], pa.Schema]:
         # Fractions in one file make integers in another fractions too.
         fractions = [type_ for type_ in known if pa.types.is_floating(type_)]
         fields.append(pa.field(name, (fractions or known)[0]))
-    return list(files), pa.schema(fields)
+    return files, pa.schema(fields)
 
 
 def _families(files: Sequence[DataFile], name: str) -> dict[str, _Holding]:
@@ -219,6 +295,13 @@ def _families(files: Sequence[DataFile], name: str) -> dict[str, _Holding]:
 
 def _words(holding: _Holding) -> str:
     return "categories" if holding.family == "categories" else describe(holding.type)
+
+
+def _check_names(files: Sequence[DataFile]) -> None:
+    for file in files[1:]:
+        _compare_names(files[0], file)
+    # Which refuses equal names.
+    read_table(pa.schema([(name, pa.null()) for name in files[0].schema.names]).empty_table())
 
 
 def _compare_names(first: DataFile, other: DataFile) -> None:

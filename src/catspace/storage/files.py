@@ -1,14 +1,12 @@
 """CSV and Parquet files -> Arrow tables.
 
-CSV files have no types and no manners. Their separator is found, text that is not UTF-8 is read as
-Windows wrote it, and a column whose values turn out to be of a wider type further down than at the
-top of the file is read again as that type.
+The separator of a CSV file is found, and text that is not UTF-8 is read as Windows wrote it. Its
+cells are read as text, always and by one reader; what they are, `catspace.storage.cells` says.
 """
 
 import codecs
 import csv
 import glob
-import re
 import shutil
 import sys
 import tempfile
@@ -22,9 +20,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from catspace.exceptions import InputError, warn
+from catspace.storage.cells import read_column
+from catspace.storage.shapes import MISSING_CELLS, Shape, add_shapes, find_type
 
-# What an empty cell looks like in the CSV files that people have.
-MISSING_CELLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "NULL", "null", "None", "<NA>"]
 _PARQUET = {".parquet", ".pq"}
 _ENDINGS = {".csv", ".tsv", ".txt", *_PARQUET}
 _BLOCK_BYTES = 1 << 22
@@ -32,26 +30,18 @@ _PARQUET_BUFFER = 1 << 20  # for each column
 _SEPARATORS = ",;\t|"
 _SNIFFED_BYTES, _SNIFFED_LINES = 1 << 16, 20
 
-# Arrow guesses types from the top of a file. What to try where a value further down does not fit;
-# after the last of these, text holds everything.
-_WIDER = {
-    "null": pa.int64(),
-    "int64": pa.float64(),
-    "date32[day]": pa.timestamp("us"),
-    "timestamp[s]": pa.timestamp("us"),
-}
-_WRONG_TYPE = re.compile(r"In CSV column #(\d+):.* conversion error to ([^:]+):")
 
+def read_file(path: str | Path, *, as_text: bool = False) -> pa.Table:
+    """Read a CSV or Parquet file; what does not end in .parquet or .pq is taken for CSV.
 
-def read_file(path: str | Path) -> pa.Table:
-    """Read a CSV or Parquet file; what does not end in .parquet or .pq is taken for CSV."""
+    With ``as_text`` the cells of a CSV file are text, as `open_file` gives them.
+    """
     path = Path(path).expanduser()
     if not path.exists():
         raise InputError(f"There is no file {str(path)!r}.")
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder; a CSV or Parquet file is needed.")
-    with _reading(path):
-        return _read_parquet(path) if is_parquet(path) else _read_csv(path)
+    return open_file(path, as_text=as_text).read()
 
 
 def find_files(source: str | Path) -> list[Path]:
@@ -93,22 +83,6 @@ def standard_input() -> Iterator[Path]:
         yield Path(file.name)
 
 
-def stream_file(path: Path, *, rows: int = 100_000) -> Iterator[pa.Table]:
-    """Yield a file in blocks, so that it need not fit in memory.
-
-    The cells of a CSV file come as the text that they are (`catspace.storage.cells` reads them);
-    Parquet files have types of their own.
-    """
-    with _reading(path):
-        if is_parquet(path):
-            yield from _stream_parquet(path, rows)
-        else:
-            dialect = _find_dialect(path)
-            text = dict.fromkeys(_read_names(path, dialect), pa.string())
-            options = pyarrow.csv.ConvertOptions(column_types=text, strings_can_be_null=False)
-            yield from _stream_csv(path, dialect, options)
-
-
 @dataclass(frozen=True)
 class DataFile:
     """A file to be read block by block, more than once, with types that hold to its end.
@@ -120,6 +94,8 @@ class DataFile:
         Names and types of the columns.
     dialect : tuple of str, or None
         Encoding and separator of a CSV file.
+    shapes : sequence of Shape
+        What the cells of each column of a CSV file look like, where that decides its type.
     row_groups : tuple of int, or None
         Those of a Parquet file that are read; by default all.
     """
@@ -127,18 +103,26 @@ class DataFile:
     path: Path
     schema: pa.Schema
     dialect: tuple[str, str] | None = None
+    shapes: tuple[Shape, ...] = ()
     row_groups: tuple[int, ...] | None = None
 
     def blocks(self, rows: int) -> Iterator[pa.Table]:
-        """Yield the rows, about so many at a time."""
+        """Yield the rows, about so many at a time; of a CSV file, as many as come together."""
         with _reading(self.path):
             if self.dialect is None:
-                blocks = _stream_parquet(self.path, rows, self.row_groups)
-            else:
-                types = {field.name: field.type for field in self.schema}
-                blocks = _stream_csv(self.path, self.dialect, _convert_options(types))
-            for block in blocks:
-                yield block.select(self.schema.names)
+                for block in _stream_parquet(self.path, rows, self.row_groups):
+                    yield block.select(self.schema.names)
+                return
+            for cells in _stream_csv(self.path, self.dialect, self.schema.names):
+                columns = map(read_column, cells.columns, self.schema.types)
+                yield pa.Table.from_arrays(list(columns), schema=self.schema)
+
+    def read(self) -> pa.Table:
+        """Return all rows."""
+        if self.dialect is not None:
+            return pa.concat_tables([self.schema.empty_table(), *self.blocks(_BLOCK_BYTES)])
+        with _reading(self.path):
+            return pyarrow.parquet.read_table(self.path).select(self.schema.names)
 
     def pieces(self, rows: int) -> "list[DataFile]":
         """Return the file in pieces that can be read apart, of about so many rows each."""
@@ -155,6 +139,11 @@ class DataFile:
                 groups, n_rows = [], 0
         return pieces
 
+    def with_shapes(self, shapes: Sequence[Shape]) -> "DataFile":
+        """Return the same CSV file with the types that cells of such shapes have."""
+        fields = zip(self.schema.names, map(find_type, shapes), strict=True)
+        return replace(self, schema=pa.schema(list(fields)), shapes=tuple(shapes))
+
     def as_text(self, names: Iterable[str]) -> "DataFile":
         """Return the same CSV file with some of its columns read as text."""
         schema = self.schema
@@ -163,24 +152,41 @@ class DataFile:
         return replace(self, schema=schema)
 
 
-def open_file(path: Path) -> DataFile:
-    """Return a file with the types of its columns; for those of a CSV file it is read once."""
+def open_file(path: Path, *, as_text: bool = False) -> DataFile:
+    """Return a file with the types of its columns.
+
+    A CSV file is read for that from end to end. With ``as_text`` its columns are text, and only
+    its encoding is looked for.
+    """
     with _reading(path):
         if is_parquet(path):
             with pyarrow.parquet.ParquetFile(path) as file:
                 return DataFile(path, without_index(file.schema_arrow))
-        dialect = _find_dialect(path)
-        types: dict[str, pa.DataType] = {}
-        while True:
-            try:
-                schema = None
-                for block in _stream_csv(path, dialect, _convert_options(types)):
-                    schema = block.schema
-                if schema is None:  # there are names, and no rows
-                    schema = pa.schema([(name, pa.null()) for name in _read_names(path, dialect)])
-                return DataFile(path, schema, dialect)
-            except pa.ArrowInvalid as error:
-                _widen(types, error, _read_names(path, dialect))
+        if as_text:
+            return _open_csv(path, _find_encoding(path), as_text=True)
+        guess = "utf-16" if _is_utf_16(path) else "utf-8"
+        try:
+            return _open_csv(path, guess)
+        except (pa.ArrowInvalid, UnicodeDecodeError):
+            encoding = _find_encoding(path)
+            if encoding == guess:
+                raise
+            return _open_csv(path, encoding)
+
+
+def _open_csv(path: Path, encoding: str, *, as_text: bool = False) -> DataFile:
+    with path.open("rb") as file:
+        top = file.read(_SNIFFED_BYTES)
+    dialect = encoding, find_separator(top.decode(encoding, errors="replace"))
+    with _open_reader(path, dialect, pyarrow.csv.ConvertOptions()) as reader:
+        names = reader.schema.names
+    opened = DataFile(path, pa.schema([(name, pa.string()) for name in names]), dialect)
+    if as_text:
+        return opened
+    shapes = [Shape(0)] * len(names)
+    for cells in _stream_csv(path, dialect, names):
+        shapes = list(map(add_shapes, shapes, cells.columns))
+    return opened.with_shapes(shapes)
 
 
 @contextmanager
@@ -206,35 +212,48 @@ def _stream_parquet(
 
 
 def _stream_csv(
+    path: Path, dialect: tuple[str, str], names: Iterable[str]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the cells of a CSV file as text; null where they are missing without quotes."""
+    options = pyarrow.csv.ConvertOptions(
+        null_values=MISSING_CELLS,
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        column_types=dict.fromkeys(names, pa.string()),
+    )
+    with _open_reader(path, dialect, options) as reader:
+        yield from reader
+
+
+def _open_reader(
     path: Path, dialect: tuple[str, str], options: pyarrow.csv.ConvertOptions
-) -> Iterator[pa.Table]:
+) -> pyarrow.csv.CSVStreamingReader:
     encoding, separator = dialect
-    reader = pyarrow.csv.open_csv(
+    return pyarrow.csv.open_csv(
         path,
         read_options=pyarrow.csv.ReadOptions(encoding=encoding, block_size=_BLOCK_BYTES),
         parse_options=pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
         convert_options=options,
     )
-    for batch in reader:
-        yield pa.Table.from_batches([batch])
 
 
-def _find_dialect(path: Path) -> tuple[str, str]:
-    """Return encoding and separator of a CSV file, judged by all of its bytes and its top."""
+def _is_utf_16(path: Path) -> bool:
     with path.open("rb") as file:
-        top = file.read(_SNIFFED_BYTES)
-    if top.startswith((b"\xff\xfe", b"\xfe\xff")):
-        encoding = "utf-16"
-    else:
-        # The last one can read anything.
-        candidates = ("utf-8", "cp1252", "latin-1")
-        encoding = next(name for name in candidates if _is_encoded_as(path, name))
-    if encoding in ("cp1252", "latin-1"):
+        return file.read(2) in (b"\xff\xfe", b"\xfe\xff")
+
+
+def _find_encoding(path: Path) -> str:
+    """Return the encoding of a CSV file, judged by all of its bytes."""
+    if _is_utf_16(path):
+        return "utf-16"
+    # The last one can read anything.
+    encoding = next(name for name in ("utf-8", "cp1252", "latin-1") if _is_encoded_as(path, name))
+    if encoding != "utf-8":
         warn(
             f"{str(path)!r} is not UTF-8 text; it was read as {encoding}.",
             hint="save it as UTF-8 if letters look wrong.",
         )
-    return encoding, find_separator(top.decode(encoding, errors="replace"))
+    return encoding
 
 
 def _is_encoded_as(path: Path, encoding: str) -> bool:
@@ -243,66 +262,16 @@ def _is_encoded_as(path: Path, encoding: str) -> bool:
         with path.open("rb") as file:
             while block := file.read(_BLOCK_BYTES):
                 decoder.decode(block)
+            decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _read_parquet(path: Path) -> pa.Table:
-    table = pyarrow.parquet.read_table(path)
-    return table.select(without_index(table.schema).names)
 
 
 def without_index(schema: pa.Schema) -> pa.Schema:
     """Return a schema without the index that pandas wrote along: that is not a feature."""
     index = (schema.pandas_metadata or {}).get("index_columns", [])
     return pa.schema([field for field in schema if field.name not in index])
-
-
-def _read_csv(path: Path) -> pa.Table:
-    dialect = _find_dialect(path)
-    encoding, separator = dialect
-    types: dict[str, pa.DataType] = {}
-    while True:
-        try:
-            return pyarrow.csv.read_csv(
-                path,
-                read_options=pyarrow.csv.ReadOptions(encoding=encoding),
-                parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=separator, newlines_in_values=True
-                ),
-                convert_options=_convert_options(types),
-            )
-        except pa.ArrowInvalid as error:
-            _widen(types, error, _read_names(path, dialect))
-
-
-def _convert_options(types: dict[str, pa.DataType]) -> pyarrow.csv.ConvertOptions:
-    return pyarrow.csv.ConvertOptions(
-        null_values=MISSING_CELLS,
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-        column_types=types,
-    )
-
-
-def _widen(types: dict[str, pa.DataType], error: pa.ArrowInvalid, names: list[str]) -> None:
-    """Give a column the next wider type after a cell did not fit; other errors are raised."""
-    wrong = _WRONG_TYPE.search(str(error))
-    if wrong is None:
-        raise error
-    name = names[int(wrong[1])]
-    if types.get(name) == pa.string():
-        raise error
-    types[name] = _WIDER.get(wrong[2], pa.string())
-
-
-def _read_names(path: Path, dialect: tuple[str, str]) -> list[str]:
-    """Return the names of the columns of a CSV file: its first line."""
-    encoding, separator = dialect
-    with path.open(encoding=encoding, newline="") as file:
-        names = next(csv.reader(file, delimiter=separator), [])
-    return [name.removeprefix("\ufeff") for name in names]
 
 
 def find_separator(top: str) -> str:
