@@ -68,6 +68,8 @@ class RegressionTarget:
         scale = np.where(scale > 1e-12 * np.abs(centre), scale, 0.0)
         return cls(transform, centre, scale, is_vector)
 
+    kinds = frozenset({"number"})  # of the values, as vocabularies name them
+
     @property
     def n_outputs(self) -> int:
         """The number of outputs of the network."""
@@ -109,6 +111,12 @@ class ClassTarget:
 
     classes: np.ndarray  # of shape (n_classes,)
     output_activation = "identity"
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of the labels, as vocabularies name them."""
+        by_dtype = {"M": "time", "m": "duration"} | dict.fromkeys("biuf", "number")
+        return frozenset({by_dtype.get(self.classes.dtype.kind, "text")})
 
     @property
     def n_outputs(self) -> int:

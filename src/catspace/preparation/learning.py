@@ -1,6 +1,6 @@
 """What a table holds: its columns, target and weights, learned before it is encoded."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from catspace.data.table import Table
 from catspace.data.target import ClassTarget, Target, target_from_state
 from catspace.data.target_statistics import TargetStatistics
 from catspace.preparation.tables import LabelledTable
-from catspace.storage.blocks import read_any
+from catspace.storage.blocks import Kinds, read_any
 from catspace.validation import check_column_names
 
 # Of quantiles. The standard error of a median of so many rows is 0.3 % of a standard deviation.
@@ -37,6 +37,13 @@ class Learned:
     def is_classification(self) -> bool:
         """Whether the target is one of several classes."""
         return isinstance(self.target, ClassTarget)
+
+    def kinds(self, target: str | None, weight: str | None = None) -> Kinds:
+        """Return what the columns of a file hold, its target and its weight among them."""
+        known: dict[str, Collection[str]] = dict(self.encoder.kinds)
+        if target is not None:
+            known[target] = self.target.kinds
+        return known if weight is None else {**known, weight: {"number"}}
 
     def read(self, X: Any, estimator: str = "the model") -> Table:
         """Return the columns that fit knew, from whatever the user has."""

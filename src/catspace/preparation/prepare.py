@@ -74,7 +74,10 @@ class Preparation:
 
     def _validation(self, learned: Learned, judges: Given) -> RowSource:
         """Return the rows that the user gave to judge each epoch by."""
-        table = open_labelled(*judges, estimator=self.estimator, schema=learned.schema)
+        names = (name if isinstance(name, str) else None for name in judges[1:])
+        table = open_labelled(
+            *judges, estimator=self.estimator, schema=learned.schema, kinds=learned.kinds(*names)
+        )
         encoding = RowEncoding(learned, Weigher() if table.is_weighted else None)
         rows, _ = keep_rows(table, encoding, self.stack, numbers=np.empty((0, 0)))
         if not len(rows):

@@ -9,7 +9,7 @@ from catspace.data.labels import Block, Labels
 from catspace.data.schema import Schema
 from catspace.data.table import Table
 from catspace.exceptions import InputError
-from catspace.storage.blocks import BlockSource, is_source, open_blocks, read_any
+from catspace.storage.blocks import BlockSource, Kinds, is_source, open_blocks, read_any
 from catspace.storage.files import find_files
 
 BLOCK_ROWS = 100_000
@@ -117,7 +117,13 @@ class LabelledBlocks:
 
 
 def open_labelled(
-    X: Any, y: Any, sample_weight: Any, *, estimator: str, schema: Schema | None = None
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    estimator: str,
+    schema: Schema | None = None,
+    kinds: Kinds | None = None,
 ) -> OneBlock | LabelledBlocks:
     """Return a table with its labels, wherever it is.
 
@@ -130,15 +136,17 @@ def open_labelled(
         Its name, for messages.
     schema : Schema, optional
         The columns that the features must have, where a model knows them already.
+    kinds : mapping of column to kinds of values, optional
+        And what they hold, labels included.
     """
     if y is None:
         raise InputError(f"This {estimator} requires y to be passed, but the target y is None.")
     target = y if isinstance(y, str) else None
     weight = sample_weight if isinstance(sample_weight, str) else None
     if _is_read_in_blocks(X, y, sample_weight):
-        return LabelledBlocks(open_blocks(X), Labels(target, weight, schema))
+        return LabelledBlocks(open_blocks(X, kinds), Labels(target, weight, schema))
     labels = Labels(target, weight)
-    table, target_column, weight_column = labels.pop(read_any(X))
+    table, target_column, weight_column = labels.pop(read_any(X, kinds))
     if schema is not None:
         table = schema.conform(table, estimator, is_file=isinstance(X, (str, Path)))
     block = Block.of(

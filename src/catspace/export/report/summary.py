@@ -102,9 +102,11 @@ def _read_training(model: Any, X: Any, y: Any) -> TrainingTable | None:
         if y is not None and not isinstance(y, str):
             raise InputError("A target was given without its table.", hint="pass X as well.")
         return None
-    table = read_any(X)
-    if y is None and model.fitted_.learned.schema.target in table.names:
-        y = model.fitted_.learned.schema.target
+    learned = model.fitted_.learned
+    name = y if isinstance(y, str) else learned.schema.target
+    table = read_any(X, learned.kinds(name))
+    if y is None and name in table.names:
+        y = name
     if y is None:
         raise InputError(
             "The report of a table needs its target, to colour the maps by.",
@@ -115,7 +117,6 @@ def _read_training(model: Any, X: Any, y: Any) -> TrainingTable | None:
     if len(target) != table.n_rows:
         raise InputError(f"The table has {table.n_rows} rows and the target {len(target)}.")
     # As with files, further columns do not matter.
-    learned = model.fitted_.learned
     conformed = learned.schema.conform(table, type(model).__name__, is_file=True)
     encoder = learned.encoder
     codes = dict(zip(encoder.vocabularies, encoder.encode(conformed).codes, strict=True))
