@@ -2,21 +2,34 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := -m pip install --quiet --disable-pip-version-check --constraint
+PIP_INSTALL := $(PIP) constraints.txt
+PIP_INSTALL_LOWEST := $(PIP) constraints-lowest.txt
 
 # Where the Rossmann files are, for the real experiments.
 CATSPACE_DATA ?= ../shared/data
 
-.PHONY: run test test-all lint browser bench reproduce format clean
+.PHONY: run test test-all test-lowest lint browser bench reproduce format clean
 
 run: $(VENV)/.installed
 	$(BIN)/catspace reproduce --figures --report --out out
 
 test: lint browser
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" --cov
 
 test-all: lint browser
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --cov
+
+# The same tests with the lowest version of each package that pyproject.toml promises.
+LOWEST := .lowest-venv
+test-lowest: $(LOWEST)/.installed browser
+	$(LOWEST)/bin/python -m pytest -n 2 --dist loadgroup -m "not slow"
+
+$(LOWEST)/.installed: pyproject.toml constraints-lowest.txt
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python $(PIP_INSTALL_LOWEST) torch
+	$(LOWEST)/bin/python $(PIP_INSTALL_LOWEST) --editable ".[dev]"
+	touch $@
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
@@ -63,4 +76,4 @@ $(BENCH)/.installed: pyproject.toml constraints.txt benchmarks/requirements.txt 
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(BENCH) out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) $(BENCH) .coverage out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
