@@ -194,5 +194,5 @@ def test_a_file_that_is_written_to_during_the_fit_is_noticed(tmp_path, monkeypat
         return found
 
     monkeypatch.setattr(tables_module.ClusterTable, "learn", learn_and_write)
-    with pytest.raises(InputError, match=r"changed during the fit: .*sales\.parquet' was written"):
+    with pytest.raises(InputError, match=r"while they were read: .*sales\.parquet' was written"):
         fit(regressor(), path, "sales")

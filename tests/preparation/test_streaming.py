@@ -402,7 +402,9 @@ def test_a_folder_that_changes_during_the_fit_is_noticed(folder, table, monkeypa
         return original(self, *arguments, **options)
 
     monkeypatch.setattr(kind, method, change)
-    message = f"The files of '{folder}' changed during the fit: '{folder}/c.parquet' was written to"
+    message = (
+        f"The files of '{folder}' changed while they were read: '{folder}/c.parquet' was written to"
+    )
     assert message_of(lambda: fit(folder)).startswith(message)
 
 

@@ -220,8 +220,8 @@ def test_a_folder_that_changes_is_noticed(write, change, name, what):
     source.check_unchanged()
     change(folder)
     assert message_of(source.check_unchanged) == (
-        f"The files of '{folder}' changed during the fit: '{folder}/{name}.parquet' {what}.\n"
-        "Hint: fit again when nobody writes to them."
+        f"The files of '{folder}' changed while they were read: '{folder}/{name}.parquet' {what}.\n"
+        "Hint: try again when nobody writes to them."
     )
 
 
@@ -231,7 +231,7 @@ def test_a_file_that_vanishes_while_it_is_read_is_told_as_a_change(write):
     blocks = source.blocks(1)
     next(blocks)
     remove(folder)
-    assert "changed during the fit" in message_of(lambda: list(blocks))
+    assert "changed while they were read" in message_of(lambda: list(blocks))
 
 
 def test_a_dataset_that_changes_is_noticed(write):
@@ -239,7 +239,9 @@ def test_a_dataset_that_changes_is_noticed(write):
     source = open_blocks(pa.dataset.dataset(folder))
     source.check_unchanged()
     remove(folder)
-    message = f"The files of the dataset changed during the fit: '{folder}/b.parquet' is gone."
+    message = (
+        f"The files of the dataset changed while they were read: '{folder}/b.parquet' is gone."
+    )
     assert message_of(source.check_unchanged).startswith(message)
 
 
@@ -292,7 +294,7 @@ def test_files_of_a_model_that_differ_in_their_columns_are_told(write):
 
 
 def test_columns_can_be_left_out(write):
-    files = FileBlocks(write({"a": [1], "b": ["x"]}, {"b": ["y"], "a": [2]}), drop=["a"])
+    files = FileBlocks(write({"a": [1], "b": ["x"]}, {"b": ["y"], "a": [2]})).without(["a"])
     assert files.schema.names == files.columns.names == ["b"]
     assert [block.names for block in files.blocks(10)] == [["b"], ["b"]]
 

@@ -134,8 +134,9 @@ def fit_on_cluster(
     from catspace import distributed
     from catspace.distributed.cluster import connect
 
-    request.check(FileBlocks(request.source).columns.names)
-    files = FileBlocks(request.source, drop=request.drop)
+    files = FileBlocks(request.source)
+    request.check(files.columns.names)
+    files = files.without(request.drop)
     first = next(files.blocks(_FIRST_ROWS), None)
     if first is None:
         raise InputError(f"{request.source!r} has no rows.")

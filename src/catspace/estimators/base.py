@@ -72,15 +72,15 @@ class EmbeddingEstimator(
 
         Notes
         -----
-        Files whose target is given by name are read twice, block by block. The first time
-        vocabularies and scales are learned: exactly, but for quantiles of columns of numbers,
-        which come from 200,000 rows drawn at random where there are more. The second time the
-        rows are encoded and written to a temporary file (in ``TMPDIR``; some bytes for each
-        value), which each epoch reads in an order of its own, and which is gone afterwards. Once
-        more each, before: CSV files, to find the types of their columns, and all files where
-        ``discretize`` looks for bins. A table of up to 200,000 rows gives the same model as in
-        memory, bit for bit; where rows are held back for ``early_stopping``, one of up to
-        100,000.
+        Files whose target is given by name are read block by block. The first time vocabularies
+        and scales are learned: exactly, but for quantiles of columns of numbers, which come from
+        200,000 rows drawn at random where there are more. The second time the rows are encoded
+        and written to a temporary file (in ``TMPDIR``; some bytes for each value), which each
+        epoch reads in an order of its own, and which is gone afterwards. Before that, a CSV file
+        is read once more, since the types of its columns are found from all of its cells; and so
+        is any file where ``discretize`` looks for bins. A table of up to 200,000 rows gives the
+        same model as in memory, bit for bit; where rows are held back for ``early_stopping``, one
+        of up to 100,000.
         """
         job = self.start_fit()
         with ExitStack() as stack:  # closes what was cached on disk

@@ -9,6 +9,7 @@ noticed.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -130,8 +131,6 @@ class FileBlocks:
     Parameters
     ----------
     source : str or Path
-    drop : sequence of str
-        Columns to leave out.
     kinds : mapping of column to collection of str, optional
         What a fitted model knows the columns to hold. Those of CSV files are read as that, and
         columns that it does not know are left out.
@@ -146,20 +145,25 @@ class FileBlocks:
         The columns with their types, and without rows.
     """
 
-    def __init__(
-        self, source: str | Path, *, drop: Sequence[str] = (), kinds: Kinds | None = None
-    ) -> None:
+    def __init__(self, source: str | Path, *, kinds: Kinds | None = None) -> None:
         self._source, self._kinds = source, kinds
         self._stamps = _stamp_files(find_files(source))
         try:
             files = [open_file(path, as_text=kinds is not None) for path in self._stamps]
             _check_names(files)
-            self.files, schema = (files, files[0].schema) if kinds is not None else _unify(files)
+            unified = (files, files[0].schema) if kinds is not None else _unify(files)
+            self.files, self.schema = unified
         except InputError:
             self.check_unchanged()  # that it changed says more than that it cannot be read
             raise
-        self.schema = pa.schema([field for field in schema if field.name not in drop])
         self.columns = self._read(self.files[0], self.schema.empty_table())
+
+    def without(self, names: Sequence[str]) -> "FileBlocks":
+        """Return the same files without some of their columns."""
+        fewer = copy(self)
+        fewer.schema = pa.schema([field for field in self.schema if field.name not in names])
+        fewer.columns = self._read(self.files[0], fewer.schema.empty_table())
+        return fewer
 
     def blocks(self, rows: int) -> Iterator[Table]:
         """Yield the rows in order, about so many at a time, and never none."""
@@ -344,6 +348,6 @@ def _compare_stamps(source: str, before: Mapping[Any, Any], now: Mapping[Any, An
     ):
         if paths:
             raise InputError(
-                f"The files of {source} changed during the fit: {str(paths[0])!r} {what}.",
-                hint="fit again when nobody writes to them.",
+                f"The files of {source} changed while they were read: {str(paths[0])!r} {what}.",
+                hint="try again when nobody writes to them.",
             )
