@@ -153,6 +153,12 @@ def test_where_nobody_says_the_target_itself_tells_what_it_is(y, kind, is_merged
             r"^Unknown label type: continuous\. The target holds 0.2",
         ),
         (["a", "b"], "continuous", None, r"^The target must hold numbers; got 'a' first\."),
+        (
+            ["a", 1, "b"],
+            "class",
+            None,
+            r"^Unknown label type: unknown\. .* several: int, str\.\nHint",
+        ),
     ],
 )
 @pytest.mark.parametrize("is_merged", [False, True])

@@ -55,7 +55,14 @@ class _Classes:
 
     @classmethod
     def of(cls, y: np.ndarray, weight: np.ndarray | None) -> "_Classes":
-        labels, position = np.unique(y, return_inverse=True)
+        try:
+            labels, position = np.unique(y, return_inverse=True)
+        except TypeError:
+            kinds = sorted({type(label).__name__ for label in y})
+            raise InputError(
+                f"Unknown label type: unknown. The target holds several: {', '.join(kinds)}.",
+                hint="turn all labels into text.",
+            ) from None
         counts = np.bincount(position, minlength=len(labels))
         weights = counts if weight is None else np.bincount(position, weight, len(labels))
         return cls(labels, counts, weights.astype(float))
@@ -112,8 +119,10 @@ class TargetStatistics:
         self.weight_sum += len(y) if weight is None else float(weight.sum())
         self._keep([y])
         self._is_vector = y.ndim == 1
-        if self.kind == "class" or (self.kind == "auto" and y.ndim == 2 and y.shape[1] == 1):
+        if self.kind == "class":
             y = column_or_1d(y, warn=True)
+        elif self.kind == "auto" and y.ndim == 2 and y.shape[1] == 1:
+            y = y[:, 0]
         if y.dtype == object and not _is_text(y):  # decimals, and booleans beside missing ones
             y = to_numbers(y)
         missing = _is_missing(y)
