@@ -9,21 +9,18 @@ PIP_INSTALL_LOWEST := $(PIP) constraints-lowest.txt
 # Where the Rossmann files are, for the real experiments.
 CATSPACE_DATA ?= ../shared/data
 
-.PHONY: run test test-all test-lowest lint browser bench reproduce format clean
+.PHONY: run test test-lowest lint browser bench reproduce format clean
 
 run: $(VENV)/.installed
 	$(BIN)/catspace reproduce --figures --report --out out
 
 test: lint browser
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" --cov
-
-test-all: lint browser
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --cov
 
 # The same tests with the lowest version of each package that pyproject.toml promises.
 LOWEST := .lowest-venv
 test-lowest: $(LOWEST)/.installed browser
-	$(LOWEST)/bin/python -m pytest -n 2 --dist loadgroup -m "not slow"
+	$(LOWEST)/bin/python -m pytest -n 2 --dist loadgroup
 
 $(LOWEST)/.installed: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv $(LOWEST)
