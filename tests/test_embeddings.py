@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -71,11 +72,21 @@ def test_frames_are_of_the_kind_that_the_user_works_with(backend, kind):
 
 def test_a_frame_holds_category_count_and_components():
     frame = embedding().to_frame()
-    assert list(frame.columns) == ["category", "count", "town_0", "town_1"]
-    assert frame.to_numpy().tolist() == [["a", 1, 0, 0], ["b", 2, 3, 4], ["c d", 1, 0, 1]]
+    assert list(frame.columns) == ["category", "count", "evidence", "town_0", "town_1"]
+    assert frame.to_numpy().tolist() == [["a", 1, 1, 0, 0], ["b", 2, 1, 3, 4], ["c d", 1, 1, 0, 1]]
     special = embedding().to_frame(include_special=True)
     assert special["category"].tolist()[:3] == ["(missing)", "(rare)", "(unseen)"]
     assert special["count"].tolist() == [1, 0, 0, 1, 2, 1]
+
+
+def test_evidence_grows_with_rows_and_is_a_half_at_as_many_as_the_smoothing():
+    smoothed = replace(embedding(), smooth=2.0)
+    assert smoothed.evidence.tolist() == [1 / 5, 1 / 2, 1 / 5]  # of 1, 2 and 1 rows
+    assert smoothed.to_frame()["evidence"].tolist() == [1 / 5, 1 / 2, 1 / 5]
+    special = smoothed.to_frame(include_special=True)["evidence"].tolist()
+    assert special[:3] == [1 / 5, 0, 0]  # one missing value, none rare or unseen
+    assert smoothed.nearest("b", k=1)["evidence"].tolist() == [1 / 5]
+    assert embedding().evidence.tolist() == [1, 1, 1]
 
 
 def test_parquet_holds_the_frame(tmp_path):

@@ -35,6 +35,8 @@ class Embedding:
         The kind of frame to hand out: that of the table the model was fitted on.
     origin : Origin, optional
         What the column is made of in a table; by default it stands there as it is.
+    smooth : float, default=0
+        How strongly its vectors were drawn towards *unseen* in training, in rows.
     """
 
     column: str
@@ -42,6 +44,7 @@ class Embedding:
     table: np.ndarray
     backend: str = "numpy"
     origin: Origin | None = None
+    smooth: float = 0.0
 
     @property
     def categories(self) -> list[Any]:
@@ -52,6 +55,16 @@ class Embedding:
     def counts(self) -> np.ndarray:
         """How many rows of the training table each category had; shape (n_categories,)."""
         return self.vocabulary.counts[N_SPECIAL:]
+
+    @property
+    def evidence(self) -> np.ndarray:
+        """How much of each vector is due to its own rows, from 0 to 1; shape (n_categories,).
+
+        n² / (n² + smooth²) for a category with n rows: how far its vector has gone from *unseen*,
+        as a share of the way to where its rows alone would have put it. A half where it has as
+        many rows as ``smooth``; 1 for all where nothing was smoothed.
+        """
+        return _evidence(self.counts, self.smooth)
 
     @property
     def vectors(self) -> np.ndarray:
@@ -108,11 +121,17 @@ class Embedding:
 
         Returns
         -------
-        DataFrame of shape (k, 2)
-            ``category`` and ``distance``, nearest first.
+        DataFrame of shape (k, 4)
+            ``category`` and ``distance``, nearest first; ``count`` (rows in training) and
+            ``evidence`` say how much each of them rests on.
         """
         closest, distance = self.search(self.vector(category), k=k, without=[category])
-        columns = {"category": self.category_array(closest), "distance": pa.array(distance)}
+        columns = {
+            "category": self.category_array(closest),
+            "distance": pa.array(distance),
+            "count": pa.array(self.counts[closest]),
+            "evidence": pa.array(self.evidence[closest]),
+        }
         return make_frame(columns, self.backend)
 
     def search(
@@ -179,8 +198,9 @@ class Embedding:
 
         Returns
         -------
-        DataFrame of shape (n_categories, 2 + dim)
-            ``category``, ``count``, and ``store_0``, ``store_1``, … for a column ``store``.
+        DataFrame of shape (n_categories, 3 + dim)
+            ``category``, ``count``, ``evidence``, and ``store_0``, ``store_1``, … for a column
+            ``store``.
         """
         return make_frame(self._columns(include_special), self.backend)
 
@@ -242,7 +262,12 @@ class Embedding:
             f"{self.column}_{i}": pa.array(np.ascontiguousarray(vectors[:, i]))
             for i in range(self.dim)
         }
-        return {"category": categories, "count": pa.array(counts), **components}
+        evidence = pa.array(_evidence(counts, self.smooth))
+        return {
+            "category": categories,
+            "count": pa.array(counts),
+            "evidence": evidence,
+        } | components
 
 
 class Embeddings(Mapping[str, Embedding]):
@@ -257,7 +282,8 @@ class Embeddings(Mapping[str, Embedding]):
         document, arrays = model_file.read(path)
         encoder = TableEncoder.from_state(document["encoder"], arrays)
         tables = [arrays[f"embedding.{i}"] for i in range(len(encoder.vocabularies))]
-        return cls.of(encoder.vocabularies, tables, document["backend"], encoder.origins)
+        smooth = (document.get("recipe") or {}).get("smooth", ())
+        return cls.of(encoder.vocabularies, tables, document["backend"], encoder.origins, smooth)
 
     @classmethod
     def of(
@@ -266,13 +292,15 @@ class Embeddings(Mapping[str, Embedding]):
         tables: Iterable[np.ndarray],
         backend: str,
         origins: Mapping[str, Origin] | None = None,
+        smooth: Sequence[float] = (),
     ) -> "Embeddings":
-        """Join the vocabularies of columns with their tables of vectors, in the same order."""
-        origins = origins or {}
+        """Join vocabularies, tables of vectors and smoothing of columns, all in the same order."""
+        origins, strengths = origins or {}, smooth or [0.0] * len(vocabularies)
+        columns = zip(vocabularies.items(), tables, strengths, strict=True)
         return cls(
             {
-                column: Embedding(column, vocabulary, table, backend, origins.get(column))
-                for (column, vocabulary), table in zip(vocabularies.items(), tables, strict=True)
+                column: Embedding(column, vocabulary, table, backend, origins.get(column), strength)
+                for (column, vocabulary), table, strength in columns
             }
         )
 
@@ -295,6 +323,11 @@ class Embeddings(Mapping[str, Embedding]):
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}: {len(e)}x{e.dim}" for name, e in self._embeddings.items())
         return f"Embeddings({inside})"
+
+
+def _evidence(counts: np.ndarray, smooth: float) -> np.ndarray:
+    squares = counts.astype(np.float64) ** 2
+    return np.divide(squares, squares + smooth**2, out=np.zeros(len(counts)), where=counts > 0)
 
 
 def _quote(text: str) -> str:

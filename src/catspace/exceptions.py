@@ -61,6 +61,10 @@ class InterruptedWarning(CatspaceWarning):
     """Training was ended by Ctrl-C, and the model is what it had learned until then."""
 
 
+class NothingLearnedWarning(CatspaceWarning):
+    """On rows that were held back, a constant does as well as the model."""
+
+
 def warn(
     message: str, category: type[Warning] = CatspaceWarning, *, hint: str | None = None
 ) -> None:

@@ -158,12 +158,21 @@ def test_unseen_and_missing_categories_are_fine_and_differ(shops):
     assert np.isfinite(model.predict(new)).all()
     vectors = model.transform(new)[:, : model.embeddings_["town"].dim]
     embedding = model.embeddings_["town"]
-    weights = embedding.vocabulary.counts / len(X)
-    np.testing.assert_allclose(vectors[0], weights @ embedding.table, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(vectors[0], embedding.table[2])
     np.testing.assert_array_equal(vectors[1], embedding.vector(None))
+    assert (vectors[0] != vectors[1]).any()
     model.set_params(handle_unknown="error")
     with pytest.raises(UnknownCategoryError, match=r"not seen in fit: \['Nowhere'\]"):
         model.predict(new)
+
+
+def test_without_smoothing_an_unseen_category_gets_the_average_vector(shops):
+    X, y = shops
+    model = EmbeddingRegressor(max_epochs=3, random_state=0, smooth=0).fit(X, y)
+    embedding = model.embeddings_["town"]
+    vectors = model.transform(X[:1].assign(town=["Nowhere"]))[:, : embedding.dim]
+    weights = embedding.vocabulary.counts / len(X)
+    np.testing.assert_allclose(vectors[0], weights @ embedding.table, rtol=1e-4, atol=1e-6)
 
 
 def test_rare_categories_share_a_vector(shops):

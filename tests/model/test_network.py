@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from catspace.model.network import Architecture, EntityNetwork, PiecewiseLinear
+from catspace.model.network import Architecture, EntityNetwork, PiecewiseLinear, bin_edges
 
 
 def build(seed=0, initialization="normal", **changes):
@@ -115,7 +115,8 @@ def test_uniform_initialization_is_that_of_the_papers_keras():
 def test_rows_that_training_never_met_get_the_weighted_mean():
     network = build()
     table = network.input.tables[0].detach().clone()
-    network.fill_untrained_rows([torch.tensor([0, 0, 0, 3, 1]), torch.ones(4, dtype=int)])
+    counts = [torch.tensor([0, 0, 0, 3, 1]), torch.ones(4, dtype=int)]
+    network.fill_untrained_rows(counts, [False, False])
     mean = (3 * table[3] + table[4]) / 4
     for row in range(3):
         torch.testing.assert_close(network.input.tables[0][row], mean)
@@ -127,6 +128,30 @@ def test_a_number_fills_the_bins_below_it():
     layer.set_bins(np.arange(9.0).reshape(-1, 1))  # edges 0, 2, 4, 6, 8
     expected = [[5.0, 1.0, 1.0, 0.5, 0.0], [-1.0, 0.0, 0.0, 0.0, 0.0], [9.0, 1.0, 1.0, 1.0, 1.0]]
     np.testing.assert_array_equal(layer(torch.tensor([[5.0], [-1.0], [9.0]])), expected)
+
+
+def test_a_value_that_many_rows_share_takes_one_edge_and_leaves_the_others_to_the_rest():
+    random = np.random.default_rng(0)
+    tail = random.lognormal(size=1_000)
+    edges = bin_edges(np.concatenate([np.zeros(9_000), tail]), 16)
+    np.testing.assert_allclose(edges, [0, *np.quantile(tail, np.linspace(0, 1, 16))])
+
+
+def test_without_such_a_value_edges_are_quantiles():
+    values = np.random.default_rng(0).normal(size=500)
+    np.testing.assert_array_equal(bin_edges(values, 16), np.quantile(values, np.linspace(0, 1, 17)))
+
+
+@pytest.mark.parametrize("n_common", [0, 1, 5, 15, 16])
+def test_there_are_never_more_bins_than_asked_for_and_they_span_the_values(n_common):
+    random = np.random.default_rng(n_common)
+    values = np.concatenate([np.repeat(np.arange(n_common), 100.0), random.normal(size=60)])
+    edges = bin_edges(values, 16)
+    assert len(edges) <= 17
+    assert (np.diff(edges) > 0).all()
+    assert edges[0] == values.min()
+    assert edges[-1] == values.max()
+    assert set(range(n_common)) <= set(edges) or n_common == 16
 
 
 def test_bins_of_a_number_with_few_values_leave_the_rest_empty():

@@ -236,6 +236,7 @@ def test_each_estimator_learns_from_files(table, tmp_path, kind, n_classes):
 
 
 @pytest.mark.usefixtures("small_parts")
+@pytest.mark.filterwarnings("ignore:A constant does as well")  # with this learning rate
 def test_early_stopping_holds_back_rows_of_files(folder, table):
     settings = {**TINY, "max_epochs": 60, "early_stopping": True, "n_iter_no_change": 2}
     first, second = (

@@ -43,10 +43,10 @@ def nearest(
 
     Returns
     -------
-    DataFrame of shape (k, 3 or 4)
-        ``category``, ``distance``, ``count`` (rows in training: few mean a vector that is hardly
-        learned) and, if asked for, ``agreement``: the share of networks in which it is among the
-        k nearest too.
+    DataFrame of shape (k, 4 or 5)
+        ``category``, ``distance``, ``count`` (rows in training), ``evidence`` (how much of its
+        vector is due to its own rows, from 0 to 1: see `Embedding.evidence`) and, if asked for,
+        ``agreement``: the share of networks in which it is among the k nearest too.
     """
     embedding = get_embedding(source, column)
     positions, distances = embedding.search(embedding.vector(category), k=k, without=[category])
@@ -54,6 +54,7 @@ def nearest(
         "category": embedding.category_array(positions),
         "distance": distances,
         "count": embedding.counts[positions],
+        "evidence": embedding.evidence[positions],
     }
     if with_agreement:
         networks = get_network_embeddings(source, column)

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -151,6 +152,7 @@ def fit(
         checkpoint = trainer.fit().checkpoint
         assert checkpoint is not None  # the workers have reported at least once
         with checkpoint.as_directory() as folder:
-            trained, counts = read_results(Path(folder), plan)
-    estimator.fitted_ = finish(trained, counts, learned, plan)
+            results = read_results(Path(folder), plan)
+    plan = replace(plan, recipe=replace(plan.recipe, smooth=results.smooth))
+    estimator.fitted_ = finish(results.trained, results.counts, learned, plan, results.judged)
     return estimator

@@ -5,6 +5,7 @@ networks on all rows. When one is lost, Ray starts all of them again, and they g
 that was kept last.
 """
 
+import math
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -19,6 +20,7 @@ import torch
 
 from catspace.distributed.board import Board
 from catspace.distributed.tables import Share
+from catspace.model.choice import Judged, settle
 from catspace.model.memory import available_memory
 from catspace.model.network import EntityNetwork
 from catspace.model.plan import TrainingPlan
@@ -60,6 +62,7 @@ def work(config: dict[str, Any]) -> None:
         )
         need.check(available_memory(plan.device), plan.columns)
         team = Alone() if assignment.is_by_network else Processes()
+        plan, judged = _settle(plan, rows, validation, team)
         trainings = [
             Training(
                 index,
@@ -89,21 +92,31 @@ def work(config: dict[str, Any]) -> None:
             with tempfile.TemporaryDirectory() as folder:
                 _write_states(Path(folder), trainings, rank, is_common=speaks)
                 if is_last and speaks:
-                    _write_results(Path(folder), trainings)
+                    _write_results(Path(folder), trainings, judged)
                 ray.train.report({}, checkpoint=ray.train.Checkpoint.from_directory(folder))
 
 
-def read_results(folder: Path, plan: TrainingPlan) -> tuple[list[Trained], list[torch.Tensor]]:
-    """Return the networks that the workers trained, and how often each code occurred."""
-    trained, counts = [], list[torch.Tensor]()
+@dataclass(frozen=True)
+class Results:
+    """What the workers learned."""
+
+    trained: list[Trained]
+    counts: list[torch.Tensor]  # how often each code occurred
+    smooth: tuple[float, ...]  # the smoothing of each embedded column
+    judged: Judged | None
+
+
+def read_results(folder: Path, plan: TrainingPlan) -> Results:
+    """Return what the workers wrote."""
+    trained = []
     for index in range(len(plan.seeds)):
         found = torch.load(folder / f"network-{index}.pt", weights_only=True)
         network = EntityNetwork(plan.architecture)
         network.load_state_dict(found["network"])
         history = [Epoch(**epoch) for epoch in found["history"]]
         trained.append(Trained(index, network, history, found["best_epoch"], interrupted=False))
-        counts = found["counts"]
-    return trained, counts
+    judged = None if found["judged"] is None else Judged(*found["judged"])
+    return Results(trained, found["counts"], tuple(found["smooth"]), judged)
 
 
 def _read(
@@ -134,6 +147,23 @@ def _read(
     return rows, judges
 
 
+def _settle(
+    plan: TrainingPlan, rows: CachedRows, validation: CachedRows | None, team: Alone | Processes
+) -> tuple[TrainingPlan, Judged | None]:
+    """Find the smoothing: each worker for itself, or the first one of a team for all."""
+    if isinstance(team, Alone):
+        return settle(plan, rows, validation)
+    said = torch.zeros(2 + len(plan.columns), dtype=torch.float64)
+    if team.rank == 0:
+        settled, judged = settle(plan, rows, validation)
+        values = [judged.loss, judged.constant] if judged is not None else [math.nan] * 2
+        said[:] = torch.tensor([*values, *settled.recipe.smooth])
+    loss, constant, *smooth = team.sum(said).tolist()
+    recipe = replace(plan.recipe, smooth=tuple(smooth))
+    judged = None if math.isnan(constant) else Judged(loss, constant)
+    return replace(plan, recipe=recipe, unsettled=()), judged
+
+
 def _any_worker(is_true: bool) -> bool:
     """Whether something holds for any worker."""
     return bool(Processes().sum(torch.tensor(int(is_true))) > 0)
@@ -161,7 +191,8 @@ def _restore(trainings: Sequence[Training], rank: int) -> None:
             training.restore({**state, "own": own})
 
 
-def _write_results(folder: Path, trainings: Sequence[Training]) -> None:
+def _write_results(folder: Path, trainings: Sequence[Training], judged: Judged | None) -> None:
+    said = None if judged is None else (judged.loss, judged.constant)
     for training in trainings:
         counts = [count.cpu() for count in training.counts]
         trained = training.finish()
@@ -170,5 +201,7 @@ def _write_results(folder: Path, trainings: Sequence[Training]) -> None:
             "history": training.state()["history"],
             "best_epoch": trained.best_epoch,
             "counts": counts,
+            "smooth": training.recipe.smooth,
+            "judged": said,
         }
         torch.save(found, folder / f"network-{trained.index}.pt")

@@ -60,6 +60,12 @@ class FittedAttributes:
         return {column: embedding.dim for column, embedding in embeddings.items()}
 
     @property
+    def smooth_(self) -> dict[str, float]:
+        """The smoothing of each embedded column, in rows; what ``smooth="auto"`` found."""
+        fitted = self._get_fitted("smooth_")
+        return {column: embedding.smooth for column, embedding in fitted.embeddings.items()}
+
+    @property
     def target_type_(self) -> str:
         """What the target is: "continuous", "binary" or "multiclass"."""
         target = self._get_fitted("target_type_").learned.target

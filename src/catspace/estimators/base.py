@@ -18,6 +18,7 @@ from catspace.estimators.fitting import HANDLE_UNKNOWN, Fit, OnEpoch, finish
 from catspace.estimators.parameters import pack_parameter, unpack_parameter
 from catspace.estimators.shared import SharedParameters
 from catspace.exceptions import InputError, shorten
+from catspace.model.choice import settle
 from catspace.model.memory import available_memory, show_bytes
 from catspace.model.plan import make_device
 from catspace.model.training import train_networks
@@ -94,6 +95,9 @@ class EmbeddingEstimator(
             with job.progress(plan, on_epoch) as (listen, tell):
                 tell(f"Training needs about {show_bytes(need.total)} of memory.")
                 tell(plan.describe_updates())
+                n_jobs = effective_n_jobs(self.n_jobs)
+                plan, judged = settle(plan, rows, validation, n_jobs=n_jobs)
+                tell(plan.describe_smoothing())
                 trained = train_networks(
                     plan.architecture,
                     rows,
@@ -101,11 +105,11 @@ class EmbeddingEstimator(
                     plan.seeds,
                     validation=validation,
                     device=plan.device,
-                    n_jobs=effective_n_jobs(self.n_jobs),
+                    n_jobs=n_jobs,
                     listener=listen,
                 )
             counts = rows.count_codes(plan.architecture.n_codes)
-            self.fitted_ = finish(trained, counts, prepared.learned, plan)
+            self.fitted_ = finish(trained, counts, prepared.learned, plan, judged)
         return self
 
     def start_fit(self) -> Fit:

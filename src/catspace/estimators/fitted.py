@@ -171,9 +171,12 @@ class Fitted:
             Learned.from_state(document, arrays),
             tuple(networks),
             tuple(Epoch(**epoch) for epoch in document["history"]),
-            Recipe(**document["recipe"]) if document.get("recipe") else None,
+            Recipe.from_state(document["recipe"]) if document.get("recipe") else None,
         )
 
     def _embeddings_of(self, network: EntityNetwork) -> Embeddings:
         encoder, tables = self.learned.encoder, network.input.vectors()
-        return Embeddings.of(encoder.vocabularies, tables, self.learned.backend, encoder.origins)
+        smooth = () if self.recipe is None else self.recipe.smooth
+        return Embeddings.of(
+            encoder.vocabularies, tables, self.learned.backend, encoder.origins, smooth
+        )

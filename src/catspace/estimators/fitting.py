@@ -13,7 +13,8 @@ from catspace.data.roles import check_min_frequency
 from catspace.data.target import check_transform
 from catspace.data.target_statistics import check_class_weight
 from catspace.estimators.fitted import Fitted
-from catspace.exceptions import InterruptedWarning, ParameterError, warn
+from catspace.exceptions import InterruptedWarning, NothingLearnedWarning, ParameterError, warn
+from catspace.model.choice import Judged
 from catspace.model.plan import TrainingPlan, check_parameters, make_plan
 from catspace.model.progress import TrainingProgress
 from catspace.model.training import Epoch, Trained
@@ -83,11 +84,19 @@ class Fit:
 
 
 def finish(
-    trained: Sequence[Trained], counts: Sequence[torch.Tensor], learned: Learned, plan: TrainingPlan
+    trained: Sequence[Trained],
+    counts: Sequence[torch.Tensor],
+    learned: Learned,
+    plan: TrainingPlan,
+    judged: Judged | None,
 ) -> Fitted:
-    """Return what is fitted, from networks that met so many rows of each code."""
+    """Return what is fitted, from networks that met so many rows of each code.
+
+    Warns where the training was interrupted, and where rows that were held back say that a
+    constant would have done as well.
+    """
     for result in trained:
-        result.network.fill_untrained_rows(counts)
+        result.network.fill_untrained_rows(counts, plan.recipe.is_smooth(len(counts)))
     if any(result.interrupted for result in trained):
         epochs = ", ".join(str(result.best_epoch) for result in trained)
         warn(
@@ -97,4 +106,13 @@ def finish(
             InterruptedWarning,
         )
     history = tuple(epoch for result in trained for epoch in result.history)
+    if judged is not None and judged.after(history).is_worse_than_constant:
+        what = "share of each class" if learned.is_classification else "mean of the target"
+        warn(
+            f"A constant does as well: on rows that were held back the loss is "
+            f"{judged.after(history).loss:.4g}, and {judged.constant:.4g} for the {what} alone.",
+            NothingLearnedWarning,
+            hint="see whether the columns can tell anything about the target; leave out columns "
+            "that are different in every row; a larger smooth trusts rare categories less.",
+        )
     return Fitted(learned, tuple(result.network for result in trained), history, plan.recipe)

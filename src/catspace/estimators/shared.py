@@ -78,10 +78,21 @@ class SharedParameters:
         as "bucket 17". The hash is the same on every machine.
         """,
     )
+    smooth: float | Mapping[str, float | Auto] | Auto = parameter(
+        default="auto",
+        text="""
+        How many rows a category needs before its vector says more than that of *unseen*, which
+        is what is known without its rows; for all columns, or for each. Vectors of categories
+        with fewer rows stay close to *unseen*. More is better where the target is noisy, 0 leaves
+        every vector to its own rows, as in the paper. "auto" takes what does best in short
+        trainings on rows that are held back (``smooth_``). A number costs no time.
+        """,
+    )
     handle_unknown: Literal["mean", "error"] = parameter(
         default="mean",
         text="""
-        What a category that fit has not met gets: the average vector, or an error.
+        What a category that fit has not met gets: the vector of *unseen*, which is learned with
+        the others (with ``smooth=0`` their average), or an error.
         """,
     )
     input_encoding: Literal["embedding", "onehot"] = parameter(

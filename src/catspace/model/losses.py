@@ -1,14 +1,15 @@
 """What training minimises, row by row."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from catspace.model.network import EntityNetwork
 from catspace.model.recipe import Recipe
-from catspace.preparation.rows import RowSource
+from catspace.preparation.rows import Rows, RowSource
 
 # From here on Huber's loss grows like the absolute error, in standard deviations of the target.
 _HUBER_DELTA = 0.25
@@ -19,15 +20,54 @@ _BLOCK_ROWS = 8192
 def sum_losses(network: EntityNetwork, rows: RowSource, recipe: Recipe) -> tuple[float, float]:
     """Return the sum of the weighted losses of some rows, and the sum of their weights."""
     total, weight_sum = 0.0, 0.0
+    for losses, weight in _losses_by_block(network, rows, recipe):
+        total += float((losses * weight).sum())
+        weight_sum += float(weight.sum())
+    return total, weight_sum
+
+
+def each_loss(network: EntityNetwork, rows: RowSource, recipe: Recipe) -> tuple[Tensor, Tensor]:
+    """Return the loss of each of some rows, and its weight; of shape (n_samples,) both."""
+    losses, weights = zip(*_losses_by_block(network, rows, recipe), strict=True)
+    return torch.cat(losses).cpu(), torch.cat(weights).cpu()
+
+
+def _losses_by_block(
+    network: EntityNetwork, rows: RowSource, recipe: Recipe
+) -> Iterator[tuple[Tensor, Tensor]]:
     with torch.inference_mode():
         for block in rows.in_order(_BLOCK_ROWS):
-            losses = LOSSES[recipe.loss](
-                network(block.codes, block.numbers), block.target, recipe.quantile
-            )
-            weight = torch.ones_like(losses) if block.weight is None else block.weight
-            total += float((losses * weight).sum())
-            weight_sum += float(weight.sum())
-    return total, weight_sum
+            output = network(block.codes, block.numbers)
+            losses = LOSSES[recipe.loss](output, block.target, recipe.quantile)
+            yield losses, torch.ones_like(losses) if block.weight is None else block.weight
+
+
+def constant_loss(rows: Rows, judges: Rows, recipe: Recipe) -> float:
+    """Return the mean loss on some rows of the best constant that others know.
+
+    That is the share of each class; or the mean, or the quantile that the loss asks for, whichever
+    does better.
+    """
+    weight = torch.ones(len(rows)) if rows.weight is None else rows.weight.cpu()
+    target = rows.target.cpu()
+    if recipe.loss == "log_loss":
+        n_classes = 1 + int(max(target.max(), judges.target.max()))
+        shares = torch.bincount(target, weights=weight.double(), minlength=n_classes)
+        # A class that none of the rows has is not impossible.
+        constants = [((shares + 0.5) / (shares + 0.5).sum()).log()]
+    else:
+        mean = np.average(target.numpy(), axis=0, weights=weight.numpy())
+        middle = np.quantile(
+            target.numpy(), recipe.quantile, axis=0, weights=weight.numpy(), method="inverted_cdf"
+        )
+        constants = [torch.from_numpy(mean), torch.from_numpy(middle)]
+    losses = []
+    for constant in constants:
+        output = constant.to(judges.numbers).expand(len(judges), -1)
+        lost = LOSSES[recipe.loss](output, judges.target, recipe.quantile)
+        weights = torch.ones_like(lost) if judges.weight is None else judges.weight
+        losses.append(float((lost * weights).sum() / weights.sum()))
+    return min(losses)
 
 
 def weighted_mean(losses: Tensor, weight: Tensor | None) -> Tensor:

@@ -5,7 +5,7 @@ not disturb each other, and a forward pass without a generator is the one for pr
 """
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -13,6 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from catspace.data.vocabulary import UNSEEN
+from catspace.model.evidence import Pull
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "identity": lambda x: x,
@@ -72,8 +75,7 @@ class PiecewiseLinear(nn.Module):
         """Cut the range of each number at quantiles of these rows (n_samples, n_numbers)."""
         n_bins = self.lower.shape[1]
         for i, values in enumerate(numbers.T):
-            # Values that many rows share would be the edge of several bins: once is enough.
-            edges = np.unique(np.quantile(values, np.linspace(0, 1, n_bins + 1)))
+            edges = bin_edges(values, n_bins)
             n_used = len(edges) - 1
             self.lower[i, :n_used] = torch.from_numpy(edges[:-1])
             self.slope[i, :n_used] = torch.from_numpy(1 / np.diff(edges))
@@ -82,6 +84,34 @@ class PiecewiseLinear(nn.Module):
         """Map numbers (batch, n_numbers) to (batch, width)."""
         filled = ((numbers.unsqueeze(2) - self.lower) * self.slope).clamp(0, 1)
         return torch.cat([numbers, filled.flatten(1)], dim=1)
+
+
+def bin_edges(values: np.ndarray, n_bins: int) -> np.ndarray:
+    """Return where to cut numbers into at most so many bins with about as many rows each.
+
+    A value that more rows share than a bin should hold is one edge; the other values have the
+    rest of the edges for themselves. Otherwise a column that is mostly zero would have all its
+    edges there, and its tail none.
+
+    Parameters
+    ----------
+    values : float array of shape (n_samples,)
+    n_bins : int
+
+    Examples
+    --------
+    >>> bin_edges(np.array([0.0] * 90 + [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]), 4).tolist()
+    [0.0, 1.0, 4.0, 7.0, 10.0]
+    """
+    distinct, counts = np.unique(values, return_counts=True)
+    is_common = counts * n_bins > len(values)
+    if len(distinct) <= n_bins + 1:
+        return distinct
+    if not is_common.any():
+        return np.unique(np.quantile(values, np.linspace(0, 1, n_bins + 1)))
+    others = values[np.isin(values, distinct[is_common], invert=True)]
+    rest = bin_edges(others, n_bins - int(is_common.sum()))
+    return np.union1d(distinct[is_common], rest)
 
 
 class EmbeddingInput(nn.Module):
@@ -96,12 +126,11 @@ class EmbeddingInput(nn.Module):
         self.activation = architecture.embedding_activation
         self.width = sum(architecture.dims) + n_numbers
 
-    def forward(self, codes: Tensor, numbers: Tensor) -> Tensor:
+    def forward(self, codes: Tensor, numbers: Tensor, pull: Pull | None = None) -> Tensor:
         """Map codes (columns, batch) and numbers (batch, n_numbers) to (batch, width)."""
-        vectors = [
-            functional.embedding(code, table, sparse=i in self.sparse)
-            for i, (code, table) in enumerate(zip(codes, self.tables, strict=True))
-        ]
+        vectors = _look_up(codes, self.tables, self.sparse)
+        if pull is not None:
+            vectors = [_pulled(vectors, self.tables, pull)]
         if self.activation != "identity":
             vectors = [ACTIVATIONS[self.activation](vector) for vector in vectors]
         return torch.cat([*vectors, numbers], dim=1) if vectors else numbers
@@ -134,11 +163,14 @@ class OneHotInput(nn.Module):
         self.numbers = nn.Parameter(torch.empty(self.width, n_numbers))
         self.bias = nn.Parameter(torch.empty(self.width))
 
-    def forward(self, codes: Tensor, numbers: Tensor) -> Tensor:
+    def forward(self, codes: Tensor, numbers: Tensor, pull: Pull | None = None) -> Tensor:
         """Map codes (columns, batch) and numbers (batch, n_numbers) to (batch, width)."""
         total = functional.linear(numbers, self.numbers, self.bias)
-        for i, (code, table) in enumerate(zip(codes, self.tables, strict=True)):
-            total = total + functional.embedding(code, table, sparse=i in self.sparse)
+        rows: Sequence[Tensor] = _look_up(codes, self.tables, self.sparse)
+        if pull is not None:
+            rows = _pulled(rows, self.tables, pull).split(self.width, dim=1)
+        for row in rows:
+            total = total + row
         return total
 
     def vectors(self) -> list[np.ndarray]:
@@ -187,7 +219,11 @@ class EntityNetwork(nn.Module):
         return [layer for layer in self.layers if isinstance(layer, nn.Linear)]
 
     def forward(
-        self, codes: Tensor, numbers: Tensor, generator: torch.Generator | None = None
+        self,
+        codes: Tensor,
+        numbers: Tensor,
+        generator: torch.Generator | None = None,
+        pull: Pull | None = None,
     ) -> Tensor:
         """Return the outputs for a batch.
 
@@ -197,12 +233,14 @@ class EntityNetwork(nn.Module):
         numbers : float tensor of shape (batch, n_numbers)
         generator : torch.Generator, optional
             Switches dropout on, and is where it draws from.
+        pull : Pull, optional
+            Draws the vectors towards *unseen* when gradients are computed.
 
         Returns
         -------
         tensor of shape (batch, n_outputs)
         """
-        x = self.input(codes, self.numbers(numbers))
+        x = self.input(codes, self.numbers(numbers), pull)
         if isinstance(self.input, OneHotInput):
             x = self._activate(x, generator)
         for layer in self.layers[:-1]:
@@ -233,16 +271,34 @@ class EntityNetwork(nn.Module):
             _draw(layer.weight, initialization, generator, std=std, limit=limit)
             nn.init.zeros_(layer.bias)
 
-    def fill_untrained_rows(self, counts: Sequence[Tensor]) -> None:
-        """Give rows that training never met the average of those that it did.
+    def fill_untrained_rows(self, counts: Sequence[Tensor], is_smooth: Sequence[bool]) -> None:
+        """Give rows that training never met the vector of *unseen*.
 
-        This is what an unseen category gets, and a missing value where fit met none. The average
-        is weighted by how often each row of each table occurs in training.
+        Such a row is that of missing values where fit met none. Where a column was smoothed,
+        *unseen* has been learned. Elsewhere it was never met either, and is the average of the
+        rows that were, weighted by how often each occurs in training.
         """
+        tables = zip(self.input.tables, counts, is_smooth, strict=True)
         with torch.no_grad():
-            for table, met in zip(self.input.tables, counts, strict=True):
+            for table, met, has_learned in tables:
                 count = met.to(table)
-                table[count == 0] = (count / count.sum()) @ table
+                unseen = table[UNSEEN].clone() if has_learned else (count / count.sum()) @ table
+                table[count == 0] = unseen
+
+
+def _look_up(codes: Tensor, tables: Iterable[Tensor], sparse: Collection[int]) -> list[Tensor]:
+    """Return the row of each table that each code names; tensors of shape (batch, width)."""
+    return [
+        functional.embedding(code, table, sparse=i in sparse)
+        for i, (code, table) in enumerate(zip(codes, tables, strict=True))
+    ]
+
+
+def _pulled(vectors: Sequence[Tensor], tables: Iterable[Tensor], pull: Pull) -> Tensor:
+    """Return the vectors side by side, drawn towards *unseen* when gradients are computed."""
+    joined = torch.cat(list(vectors), dim=1)  # (batch, sum of dims)
+    pull.on(joined, list(tables))
+    return joined
 
 
 def _draw(

@@ -1,7 +1,7 @@
 """An estimator's parameters and what was learned of its table -> the networks to train."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from catspace.exceptions import InputError, ParameterError
 from catspace.model.memory import MemoryNeed, estimate_memory
 from catspace.model.network import ACTIVATIONS, Architecture
 from catspace.model.optimizer import sparse_tables
-from catspace.model.recipe import Recipe, defaults_for, make_recipe, resolve
+from catspace.model.recipe import Recipe, check_smooth, defaults_for, make_recipe, resolve
 from catspace.model.sizes import embedding_dims
 from catspace.preparation.learning import Learned
 from catspace.validation import check_int, check_option, check_real
@@ -26,6 +26,15 @@ class TrainingPlan:
     seeds: Sequence[int]  # one for each network
     columns: Sequence[str]  # the names of the embedded columns
     device: torch.device
+    # Positions of the embedded columns whose smoothing is still to be found from the rows
+    unsettled: tuple[int, ...] = ()
+
+    def smoothed(self, smooth: float) -> "TrainingPlan":
+        """Return the plan with one smoothing for all columns that are unsettled."""
+        values = list(self.recipe.smooth)
+        for i in self.unsettled:
+            values[i] = smooth
+        return replace(self, recipe=replace(self.recipe, smooth=tuple(values)), unsettled=())
 
     @property
     def sparse(self) -> list[int]:
@@ -49,6 +58,16 @@ class TrainingPlan:
             row_bytes=row_bytes,
             device=self.device,
         )
+
+    def describe_smoothing(self) -> str:
+        """Say how strongly the vectors of each column are drawn towards *unseen*."""
+        values = dict(zip(self.columns, self.recipe.smooth, strict=True))
+        if not any(values.values()):
+            return "No vector is smoothed."
+        if len(set(values.values())) == 1:
+            return f"Vectors are smoothed by {next(iter(values.values())):g} rows."
+        shown = ", ".join(f"{name} {value:g}" for name, value in values.items())
+        return f"Vectors are smoothed by rows: {shown}."
 
     def describe_updates(self) -> str:
         """Say which embeddings are updated row by row."""
@@ -94,10 +113,14 @@ def make_plan(
     recipe = make_recipe(
         parameters, n_samples=n_samples, is_classification=learned.is_classification
     )
+    smooth = list(check_smooth(parameters["smooth"], encoder.vocabularies).values())
+    recipe = replace(recipe, smooth=tuple(value or 0.0 for value in smooth))
     n_networks = check_int("n_networks", parameters["n_networks"])
     seeds = random.randint(np.iinfo(np.int32).max, size=n_networks).tolist()
     device = make_device(parameters["device"])
-    return TrainingPlan(architecture, recipe, seeds, list(encoder.vocabularies), device)
+    unsettled = tuple(i for i, value in enumerate(smooth) if value is None)
+    columns = list(encoder.vocabularies)
+    return TrainingPlan(architecture, recipe, seeds, columns, device, unsettled)
 
 
 def check_parameters(parameters: Mapping[str, Any], *, is_classification: bool) -> None:
@@ -114,6 +137,7 @@ def check_parameters(parameters: Mapping[str, Any], *, is_classification: bool) 
         n_outputs=1,
         output_activation="identity",
     )
+    check_smooth(parameters["smooth"])
     check_int("n_networks", parameters["n_networks"])
     make_device(parameters["device"])
 

@@ -7,11 +7,12 @@ tables in docs/defaults.md, never on their test rows.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from catspace.validation import check_int, check_option, check_real
+from catspace.exceptions import ParameterError
+from catspace.validation import check_column_names, check_int, check_option, check_real
 
 REGRESSION_LOSSES = ("squared_error", "absolute_error", "huber", "quantile")
 
@@ -33,6 +34,17 @@ class Recipe:
     initialization: str = "normal"
     quantile: float = 0.5
     patience: int | None = None
+    # For each embedded column, in rows; see `catspace.model.evidence`. Empty is 0 for all of them.
+    smooth: tuple[float, ...] = ()
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "Recipe":
+        """Return the recipe that a model file holds."""
+        return cls(**{**state, "smooth": tuple(state.get("smooth", ()))})
+
+    def is_smooth(self, n_columns: int) -> list[bool]:
+        """Return whether each of so many embedded columns is smoothed."""
+        return [value > 0 for value in self.smooth] if self.smooth else [False] * n_columns
 
 
 @dataclass(frozen=True)
@@ -112,6 +124,36 @@ def make_recipe(
         quantile=check_real("quantile", parameters.get("quantile", 0.5), above=0, below=1),
         patience=patience if parameters["early_stopping"] else None,
     )
+
+
+def check_smooth(smooth: Any, columns: Collection[str] | None = None) -> dict[str, float | None]:
+    """Return what an estimator's `smooth` says of each column; None where the data is to say it.
+
+    Parameters
+    ----------
+    smooth : object
+        "auto", a number, or a dict of column to either.
+    columns : collection of str, optional
+        The embedded columns; without them only values are checked.
+    """
+    is_by_column = isinstance(smooth, Mapping)
+    wanted = dict(smooth) if is_by_column else dict.fromkeys(columns or ("",), smooth)
+    if is_by_column and columns is not None:
+        check_column_names("smooth", wanted, columns, "a categorical column")
+    values = {column: _check_strength(value) for column, value in wanted.items()}
+    return values if columns is None else {column: values.get(column) for column in columns}
+
+
+def _check_strength(value: Any) -> float | None:
+    if isinstance(value, str) and value == "auto":
+        return None
+    try:
+        return check_real("smooth", value, at_least=0)
+    except ParameterError:
+        raise ParameterError(
+            f'smooth must be "auto", a number of at least 0, or a dict of column to either; '
+            f"got {value!r}."
+        ) from None
 
 
 def resolve(value: Any, default: Any) -> Any:

@@ -13,13 +13,14 @@ import torch
 from torch import Tensor
 
 from catspace.exceptions import CatspaceError
+from catspace.model.evidence import Evidence
 from catspace.model.losses import LOSSES, sum_losses, weighted_mean
 from catspace.model.network import Architecture, EntityNetwork
 from catspace.model.optimizer import make_optimizers
 from catspace.model.prediction import keep_thread_count
 from catspace.model.recipe import Recipe
 from catspace.model.team import Alone, Team
-from catspace.preparation.rows import RowSource
+from catspace.preparation.rows import Rows, RowSource, weigh_codes
 
 _WARM_UP = 0.1  # share of the steps in which the rate rises
 
@@ -73,8 +74,7 @@ def train_networks(
     rows = rows.to(device)
     validation = None if validation is None else validation.to(device)
     stop = threading.Event()
-
-    waiting = deque(
+    trainings = [
         Training(
             index,
             architecture,
@@ -86,7 +86,29 @@ def train_networks(
             stop=stop,
         )
         for index, seed in enumerate(seeds)
-    )
+    ]
+    return run_side_by_side(trainings, stop, n_jobs=n_jobs, listener=listener)
+
+
+def run_side_by_side(
+    trainings: Sequence["Training"],
+    stop: threading.Event,
+    *,
+    n_jobs: int = 1,
+    listener: Listener = lambda epoch: None,
+) -> list[Trained]:
+    """Run trainings to their ends, an epoch at a time, so many at the same time.
+
+    Parameters
+    ----------
+    trainings : sequence of Training
+        With indices of their own.
+    stop : threading.Event
+        What stops all of them.
+    n_jobs : int
+    listener : callable
+    """
+    waiting = deque(trainings)
     finished: list[Trained] = []
 
     def work() -> None:
@@ -108,7 +130,7 @@ def train_networks(
             else:
                 waiting.append(training)
 
-    n_workers = max(1, min(n_jobs, len(seeds)))
+    n_workers = max(1, min(n_jobs, len(trainings)))
     # Also a single network runs in a thread of its own: the caller's thread stays free to receive
     # Ctrl-C, and keeps its floating-point mode.
     with keep_thread_count, ThreadPoolExecutor(max_workers=n_workers) as pool:
@@ -162,7 +184,7 @@ class Training:
         team: Team | None = None,
     ) -> None:
         self.index, self.history = index, list[Epoch]()
-        self._rows, self._recipe, self._validation, self._device = rows, recipe, validation, device
+        self._rows, self.recipe, self._validation, self._device = rows, recipe, validation, device
         self._stop, self._team = stop or threading.Event(), team or Alone()
         # Drawn on the CPU, so that a seed means the same network on every device.
         self.network = EntityNetwork(architecture)
@@ -179,6 +201,12 @@ class Training:
         )
         self._forward = self._team.join(self.network)
         self.counts = [self._team.sum(count) for count in rows.count_codes(architecture.n_codes)]
+        self.is_smooth = recipe.is_smooth(len(self.counts))
+        self._evidence: Evidence | None = None
+        if any(self.is_smooth):
+            n_rows = [self._team.sum(one) for one in weigh_codes(rows, architecture.n_codes)]
+            widths = [width for _, width in architecture.table_shapes]
+            self._evidence = Evidence(n_rows, widths, recipe.smooth, device)
         self._n_samples = int(self._team.sum(torch.tensor(len(rows))))
         self._n_batches = math.ceil(self._n_samples / recipe.batch_size)
         self._best_loss, self._best_epoch = math.inf, 0
@@ -188,24 +216,31 @@ class Training:
     @property
     def is_finished(self) -> bool:
         """Whether there is nothing left to do."""
-        n_done, patience = len(self.history), self._recipe.patience
+        n_done, patience = len(self.history), self.recipe.patience
         is_patient = patience is None or n_done - self._best_epoch < patience
-        return self._stop.is_set() or n_done == self._recipe.epochs or not is_patient
+        return self._stop.is_set() or n_done == self.recipe.epochs or not is_patient
 
     def run_epoch(self) -> Epoch | None:
         """Train for one epoch, and return what is known about it; None if it was stopped."""
-        recipe, epoch = self._recipe, len(self.history) + 1
+        recipe, epoch = self.recipe, len(self.history) + 1
         loss_of = LOSSES[recipe.loss]
         step, n_steps = len(self.history) * self._n_batches, self._n_batches * recipe.epochs
         total = torch.zeros((), device=self._device)
-        for batch in self._rows.shuffled(self._n_batches, self._generator):
+        forget = None
+        if (evidence := self._evidence) is not None:
+
+            def forget(rows: Rows) -> Rows:
+                return evidence.apply(rows, self._dropout)
+
+        for batch in self._rows.shuffled(self._n_batches, self._generator, forget):
             if self._stop.is_set():
                 return None
             factor = _rate_factor((step + 0.5) / n_steps) if recipe.schedule == "cosine" else 1.0
             for optimizer in self._optimizers:
                 for group in optimizer.param_groups:
                     group["lr"] = recipe.learning_rate * factor
-            output = self._forward(batch.codes, batch.numbers, self._dropout)
+            pull = None if self._evidence is None else self._evidence.pull(batch)
+            output = self._forward(batch.codes, batch.numbers, self._dropout, pull)
             loss = weighted_mean(loss_of(output, batch.target, recipe.quantile), batch.weight)
             self.network.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
@@ -265,9 +300,9 @@ class Training:
         if self._validation is None:
             self._best_epoch = epoch
             return None
-        self.network.fill_untrained_rows(self.counts)
+        self.network.fill_untrained_rows(self.counts, self.is_smooth)
         total, weight = self._team.sum(
-            torch.tensor(sum_losses(self.network, self._validation, self._recipe))
+            torch.tensor(sum_losses(self.network, self._validation, self.recipe))
         ).tolist()
         loss = float(total / weight)
         if loss < self._best_loss:

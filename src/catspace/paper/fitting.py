@@ -148,7 +148,8 @@ def fit_network(
 
     Ctrl-C raises KeyboardInterrupt: a network that was stopped early is no result.
     """
-    model = EmbeddingRegressor(**parameters, random_state=seed)
+    # Paper: every vector is left to its own rows. What is to be smoothed says so.
+    model = EmbeddingRegressor(**{"smooth": 0, **parameters}, random_state=seed)
     n_done = 0
 
     def on_epoch(epoch: Mapping[str, Any]) -> None:

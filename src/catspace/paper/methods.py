@@ -51,7 +51,7 @@ PAPER_NETWORK = {
 _ONE_HOT = {**PAPER_NETWORK, "embedding_dim": "auto", "input_encoding": "onehot"}
 _EXTRA_LAYER = (sum(PAPER_DIMS.values()), *PAPER_NETWORK["hidden_layer_sizes"])  # type: ignore[misc]
 
-_CATSPACE = {"target_transform": "log", "n_networks": 5}
+_CATSPACE = {"target_transform": "log", "n_networks": 5, "smooth": "auto"}
 _MEDIAN = {"by": ("store", "day_of_week", "promo")}
 _KNN = {"n_neighbors": 10, "weights": "distance", "p": 1}
 _TREE = {"min_samples_leaf": 5, "ccp_alphas": [0.0, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5]}

@@ -171,8 +171,7 @@ def survey(table: LabelledTable, target_kind: str, parameters: Mapping[str, Any]
 def _decide_roles(columns: Table, parameters: Mapping[str, Any]) -> Roles:
     options = ("categorical_features", "date_parts", "max_categories", "hash_buckets", "discretize")
     roles = Roles.of(columns, **{name: parameters[name] for name in options})
-    if isinstance(parameters["embedding_dim"], Mapping):
-        check_column_names(
-            "embedding_dim", parameters["embedding_dim"], roles.categorical, "a categorical column"
-        )
+    for name in ("embedding_dim", "smooth"):
+        if isinstance(parameters[name], Mapping):
+            check_column_names(name, parameters[name], roles.categorical, "a categorical column")
     return roles

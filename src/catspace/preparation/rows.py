@@ -1,6 +1,6 @@
 """Where batches come from: rows in memory, or rows on disk that are shuffled part by part."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -13,6 +13,11 @@ from torch import Tensor
 from catspace.storage.cache import RowCache
 
 _T = TypeVar("_T")
+
+# Rows that are read at a time, where they are weighed or drawn from.
+_BLOCK_ROWS = 1 << 16
+# Rows that are changed at a time, before they are cut into batches.
+_GROUP_ROWS = 1 << 15
 
 
 class RowSource(Protocol):
@@ -28,8 +33,13 @@ class RowSource(Protocol):
     def to(self, device: torch.device) -> "RowSource":
         """Return the same rows, whose batches come on a device."""
 
-    def shuffled(self, n_batches: int, generator: torch.Generator) -> Iterator["Rows"]:
-        """Yield the batches of one epoch, of even size, in an order that the generator draws."""
+    def shuffled(
+        self, n_batches: int, generator: torch.Generator, change: "Change | None" = None
+    ) -> Iterator["Rows"]:
+        """Yield the batches of one epoch, of even size, in an order that the generator draws.
+
+        Before rows are cut into batches they are changed, many at a time.
+        """
 
     def in_order(self, n_rows: int) -> Iterator["Rows"]:
         """Yield all rows, so many at a time."""
@@ -49,6 +59,8 @@ class Rows:
     numbers: Tensor  # float of shape (n_samples, n_numbers)
     target: Tensor  # of shape (n_samples, n_outputs), or (n_samples,) for classes
     weight: Tensor | None = None  # of shape (n_samples,), or None for equal weights
+    # float of shape (n_samples, n_columns): see `catspace.model.evidence`
+    rates: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.target)
@@ -66,6 +78,7 @@ class Rows:
             self.numbers[index],
             self.target[index],
             None if self.weight is None else self.weight[index],
+            None if self.rates is None else self.rates[index],
         )
 
     def to(self, device: torch.device) -> "Rows":
@@ -73,12 +86,14 @@ class Rows:
         weight = None if self.weight is None else self.weight.to(device)
         return Rows(self.codes.to(device), self.numbers.to(device), self.target.to(device), weight)
 
-    def shuffled(self, n_batches: int, generator: torch.Generator) -> Iterator["Rows"]:
+    def shuffled(
+        self, n_batches: int, generator: torch.Generator, change: "Change | None" = None
+    ) -> Iterator["Rows"]:
         """Yield the batches of one epoch, of even size, in an order that the generator draws."""
         order = torch.randperm(len(self), generator=generator).to(self.target.device)
         shuffled = self.take(order)
-        for begin, end in pairwise(even_bounds(len(self), n_batches).tolist()):
-            yield shuffled.take(slice(begin, end))
+        bounds = even_bounds(len(self), n_batches)
+        yield from cut_batches(lambda begin, end: shuffled.take(slice(begin, end)), bounds, change)
 
     def in_order(self, n_rows: int) -> Iterator["Rows"]:
         """Yield all rows, so many at a time."""
@@ -95,6 +110,10 @@ class Rows:
             torch.bincount(code, minlength=n)
             for code, n in zip(self.codes.cpu(), n_codes, strict=True)
         ]
+
+
+# What is done to rows before they are cut into batches.
+Change = Callable[[Rows], Rows]
 
 
 @dataclass(frozen=True)
@@ -124,12 +143,17 @@ class CachedRows:
         """Return the same rows, whose batches come on a device."""
         return replace(self, device=device)
 
-    def shuffled(self, n_batches: int, generator: torch.Generator) -> Iterator[Rows]:
+    def shuffled(
+        self, n_batches: int, generator: torch.Generator, change: Change | None = None
+    ) -> Iterator[Rows]:
         """Yield the batches of one epoch, of even size, in an order that the generator draws."""
         bounds = even_bounds(len(self), n_batches)
         for records, cuts in read_ahead(self._parts(bounds, generator)):
-            for begin, end in pairwise(cuts.tolist()):
-                yield self._to_rows(records[begin:end])
+
+            def read(begin: int, end: int, records: np.ndarray = records) -> Rows:
+                return self._to_rows(records[begin:end])
+
+            yield from cut_batches(read, cuts, change)
 
     def in_order(self, n_rows: int) -> Iterator[Rows]:
         """Yield all rows, so many at a time."""
@@ -163,9 +187,64 @@ class CachedRows:
             yield records, cuts
 
     def _to_rows(self, records: np.ndarray) -> Rows:
-        """Return records as tensors, which take three times their memory: a batch at a time."""
+        """Return records as tensors, which take three times their memory: some at a time."""
         rows = unpack_rows(records, len(self.counts))
         return rows if self.device is None else rows.to(self.device)
+
+
+def cut_batches(
+    read: Callable[[int, int], Rows], cuts: np.ndarray, change: Change | None
+) -> Iterator[Rows]:
+    """Yield the rows between cuts, which are read and changed many batches at a time."""
+    first = 0
+    while first < len(cuts) - 1:
+        # As many batches as make a group, but at least one
+        last = int(np.searchsorted(cuts, cuts[first] + _GROUP_ROWS, side="right")) - 1
+        last = max(first + 1, last)
+        group = read(int(cuts[first]), int(cuts[last]))
+        group = group if change is None else change(group)
+        for begin, end in pairwise((cuts[first : last + 1] - cuts[first]).tolist()):
+            yield group.take(slice(begin, end))
+        first = last
+
+
+def sample_rows(rows: RowSource, n_most: int, random: np.random.RandomState) -> Rows:
+    """Return all rows, or so many of them drawn at random; in memory, in the order they have."""
+    chosen = np.arange(len(rows))
+    if len(rows) > n_most:
+        chosen = np.sort(random.choice(len(rows), size=n_most, replace=False))
+    found, begin = list[Rows](), 0
+    for block in rows.in_order(_BLOCK_ROWS):
+        first, last = np.searchsorted(chosen, [begin, begin + len(block)])
+        found.append(block.take(torch.from_numpy(chosen[first:last] - begin)))
+        begin += len(block)
+    return join_rows(found)
+
+
+def join_rows(parts: Sequence[Rows]) -> Rows:
+    """Return rows one part after the other."""
+    weights = [part.weight for part in parts if part.weight is not None]
+    return Rows(
+        torch.cat([part.codes for part in parts], dim=1),
+        torch.cat([part.numbers for part in parts]),
+        torch.cat([part.target for part in parts]),
+        torch.cat(weights) if weights else None,
+    )
+
+
+def weigh_codes(rows: RowSource, n_codes: Sequence[int]) -> list[Tensor]:
+    """Return the sum of the weights of the rows that have each code; tensors of shape (n_codes,).
+
+    Where all rows weigh the same that is their number.
+    """
+    sums = [torch.zeros(n, dtype=torch.float64) for n in n_codes]
+    for block in rows.in_order(_BLOCK_ROWS):
+        if block.weight is None:
+            return rows.count_codes(n_codes)
+        weight = block.weight.cpu().double()
+        for total, code in zip(sums, block.codes.cpu(), strict=True):
+            total += torch.bincount(code, weights=weight, minlength=len(total))
+    return sums
 
 
 def pack_rows(rows: Rows, record: np.dtype) -> np.ndarray:

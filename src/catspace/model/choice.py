@@ -1,0 +1,159 @@
+"""What ``smooth="auto"`` means: small networks, judged by rows that they have not seen.
+
+How noisy a target is shows in nothing but rows that were not learned from. So a part of the rows is
+held back, small networks are trained on the others with several smoothings, and the one that
+predicts the held-back rows best says the smoothing for the training on all rows.
+"""
+
+import math
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from catspace.model.losses import constant_loss, sum_losses
+from catspace.model.plan import TrainingPlan
+from catspace.model.training import Epoch, Training, run_side_by_side
+from catspace.preparation.rows import Rows, RowSource, sample_rows
+
+# Tried first, side by side; then those on the side of the better one.
+_FIRST = (4.0, 16.0)
+_LOWER, _UPPER = (1.0, 2.0), (32.0, 64.0)
+# Taken where there are too few rows to tell one smoothing from another.
+_UNTRIED = 8.0
+_FEWEST_ROWS = 2_000
+# Rows that are looked at where there are more of them, and the share that is held back.
+SAMPLE_ROWS = 500_000
+_HELD_BACK = 0.1
+# A trial has a network of this size, and this share of the epochs.
+_MOST_DIMS, _HIDDEN = 8, (64, 32)
+_EPOCHS = 0.5
+# After fewer epochs a network may well be worse than a constant; that says nothing.
+_FEWEST_EPOCHS = 3
+# What the best trial had is multiplied by this for the whole training, which has twice the epochs
+# to learn rows by heart. Without it the choice was too weak on all tables where it mattered.
+_WHOLE_TRAINING = 1.5
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What rows that were held back say of what was learned from the others."""
+
+    loss: float  # of what was learned; NaN where that is not known
+    constant: float  # of the best constant
+
+    def after(self, history: Iterable[Epoch]) -> "Judged":
+        """Return it after a training, which may have been judged by the same rows."""
+        losses = [
+            epoch.validation_loss
+            for epoch in history
+            if epoch.validation_loss is not None and epoch.epoch >= _FEWEST_EPOCHS
+        ]
+        return replace(self, loss=min(losses)) if losses else self
+
+    @property
+    def is_worse_than_constant(self) -> bool:
+        """Whether a constant does as well."""
+        return self.loss >= self.constant
+
+
+def settle(
+    plan: TrainingPlan, rows: RowSource, judges: RowSource | None, *, n_jobs: int = 1
+) -> tuple[TrainingPlan, Judged | None]:
+    """Return the plan with a smoothing for every column, and what held-back rows say.
+
+    Parameters
+    ----------
+    plan : TrainingPlan
+    rows : RowSource
+        To train on.
+    judges : RowSource, optional
+        Rows that are held back already. Otherwise some of the others are, while this takes.
+    n_jobs : int
+        Trials at the same time. What they find does not depend on it.
+
+    Returns
+    -------
+    plan : TrainingPlan
+    judged : Judged or None
+        None where no row was held back.
+    """
+    is_tried = bool(plan.unsettled) and len(rows) >= _FEWEST_ROWS
+    if not is_tried:
+        plan = plan.smoothed(_UNTRIED)
+        if judges is None:
+            return plan, None
+    random = np.random.RandomState(plan.seeds[0])
+    learning = sample_rows(rows, SAMPLE_ROWS, random)
+    if judges is None:
+        order = torch.from_numpy(random.permutation(len(learning)))
+        n_held_back = round(_HELD_BACK * len(learning))
+        judging, learning = learning.take(order[:n_held_back]), learning.take(order[n_held_back:])
+    else:
+        judging = sample_rows(judges, SAMPLE_ROWS, random)
+    judged = Judged(math.nan, constant_loss(learning, judging, plan.recipe))
+    if is_tried:
+        trials = _Trials(plan, learning.to(plan.device), judging.to(plan.device), n_jobs)
+        smooth, loss = trials.best()
+        if _trial_epochs(plan) >= _FEWEST_EPOCHS:
+            judged = replace(judged, loss=loss)
+        plan = plan.smoothed(_WHOLE_TRAINING * smooth)
+    return plan, judged
+
+
+def _trial_epochs(plan: TrainingPlan) -> int:
+    return max(1, math.ceil(_EPOCHS * plan.recipe.epochs))
+
+
+class _Trials:
+    """Small networks that learn from some rows and are judged by others."""
+
+    def __init__(self, plan: TrainingPlan, rows: Rows, judges: Rows, n_jobs: int) -> None:
+        self._plan, self._rows, self._judges, self._n_jobs = plan, rows, judges, n_jobs
+        shape = plan.architecture
+        self._shape = replace(
+            shape,
+            dims=tuple(min(dim, _MOST_DIMS) for dim in shape.dims),
+            hidden_layer_sizes=_HIDDEN,
+        )
+
+    def best(self) -> tuple[float, float]:
+        """Return the smoothing that does best, and its loss on the judging rows."""
+        losses = dict(zip(_FIRST, self._run(_FIRST), strict=True))
+        further = _LOWER if losses[_FIRST[0]] <= losses[_FIRST[1]] else _UPPER
+        losses |= zip(further, self._run(further), strict=True)
+        best = min(losses, key=lambda smooth: losses[smooth])
+        return best, losses[best]
+
+    def _run(self, smooths: Sequence[float]) -> list[float]:
+        """Return what the judging rows lose with each smoothing."""
+        plan, stop = self._plan, threading.Event()
+        epochs = _trial_epochs(plan)
+        # Decay is stated for a whole training, however short it is.
+        decay = plan.recipe.weight_decay * plan.recipe.epochs / epochs
+        short = {"epochs": epochs, "weight_decay": decay, "patience": None}
+        trainings = [
+            Training(
+                index,
+                self._shape,
+                self._rows,
+                replace(plan.smoothed(smooth).recipe, **short),
+                plan.seeds[0],
+                validation=None,
+                device=plan.device,
+                stop=stop,
+            )
+            for index, smooth in enumerate(smooths)
+        ]
+        trained = run_side_by_side(trainings, stop, n_jobs=self._n_jobs)
+        if stop.is_set():  # by Ctrl-C; there is nothing yet to keep
+            raise KeyboardInterrupt
+        losses = []
+        for training, result in zip(trainings, trained, strict=True):
+            network = result.network.to(plan.device)
+            network.fill_untrained_rows(training.counts, training.is_smooth)
+            total, weight = sum_losses(network, self._judges, plan.recipe)
+            losses.append(total / weight)
+        return losses

@@ -1,0 +1,104 @@
+"""How much a category's vector may say: as much as its rows have shown.
+
+A category with two rows and one with two thousand are draws from one distribution, whose centre is
+what is known of a category that was never seen. While a network trains,
+
+- a row's category is replaced by *unseen* now and then, the oftener the fewer rows the category
+  has. So the vector of *unseen* is learned, and the network learns to do without the rare ones;
+- a row whose category has n rows pays (smooth / n)² · |v - unseen|² for its vector v. So few rows
+  leave a vector close to *unseen*, and many hardly feel it.
+
+`smooth` is a number of rows: those of a category whose evidence is worth as much as what is known
+without it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from catspace.data.vocabulary import UNSEEN
+from catspace.preparation.rows import Rows
+
+# Of n rows of a category so many forget it in an epoch: one, and the more the rarer it is. One is
+# enough to learn what is known without it; forgetting more of frequent ones cost accuracy.
+_FORGOTTEN, _FORGOTTEN_OF_RARE = 1.0, 32.0  # the second divided by n
+# But no row forgets its category oftener than this.
+_MOST_FORGETTING = 0.5
+# The largest ratio of smooth to rows: a stronger pull would do no more than this one does.
+_LARGEST_RATIO = 1000.0
+
+
+@dataclass(frozen=True)
+class Pull:
+    """What draws the vectors of a batch towards *unseen* while gradients are computed."""
+
+    rates: Tensor  # float of shape (batch, n_columns): of each row's vectors
+    column_of: Tensor  # int of shape (sum of dims,): the column of each component
+
+    def on(self, vectors: Tensor, tables: Sequence[Tensor]) -> None:
+        """Add the pull to the gradient of vectors of shape (batch, sum of dims)."""
+        centre = torch.cat([table.detach()[UNSEEN] for table in tables])
+        rates = self.rates.index_select(1, self.column_of)  # (batch, sum of dims)
+        away = vectors.detach() - centre
+        n_samples = len(vectors)  # the loss is their mean
+        vectors.register_hook(
+            lambda gradient: torch.addcmul(gradient, rates, away, value=1 / n_samples)
+        )
+
+
+class Evidence:
+    """The rows of each category, and what follows from them in training.
+
+    Parameters
+    ----------
+    n_rows : sequence of tensors of shape (n_codes,)
+        For each column the rows of each code, or the sum of their weights.
+    widths : sequence of int
+        Of the vectors of each column.
+    smooth : sequence of float
+        For each column; 0 leaves its vectors alone.
+    device : torch.device
+    """
+
+    def __init__(
+        self,
+        n_rows: Sequence[Tensor],
+        widths: Sequence[int],
+        smooth: Sequence[float],
+        device: torch.device,
+    ) -> None:
+        sizes = torch.tensor([len(rows) for rows in n_rows])
+        self._first = (sizes.cumsum(0) - sizes).to(device, torch.int32)[:, None]
+        by_code = [_rates(rows.double(), value) for rows, value in zip(n_rows, smooth, strict=True)]
+        pulls, chances = zip(*by_code, strict=True)
+        # The codes of all columns one after the other, so that a batch looks its own up at once.
+        self._pulls = torch.cat(pulls).to(device, torch.float32)
+        self._chances = torch.cat(chances).to(device, torch.float32)
+        columns = torch.arange(len(widths))
+        self._column_of = columns.repeat_interleave(torch.tensor(widths)).to(device)
+
+    def apply(self, rows: Rows, generator: torch.Generator) -> Rows:
+        """Return the rows, of which some have forgotten categories, with the rates of the pull."""
+        codes = rows.codes
+        positions = codes + self._first
+        drawn = torch.rand(codes.shape, generator=generator, device=codes.device)
+        forgotten = codes.masked_fill(drawn < self._chances[positions], UNSEEN)
+        rates = self._pulls[positions]
+        if rows.weight is not None:
+            rates = rates * rows.weight
+        return replace(rows, codes=forgotten, rates=rates.T.contiguous())
+
+    def pull(self, batch: Rows) -> Pull:
+        """Return what draws the vectors of a batch towards *unseen*."""
+        assert batch.rates is not None  # a batch of rows that `apply` gave
+        return Pull(batch.rates, self._column_of)
+
+
+def _rates(rows: Tensor, smooth: float) -> tuple[Tensor, Tensor]:
+    """Return the gradient's factor of the pull, and the chance to be forgotten, of each code."""
+    is_met = (rows > 0) & (smooth > 0)
+    ratio = torch.where(is_met, smooth / rows, 0.0).clamp(max=_LARGEST_RATIO)
+    chance = torch.where(is_met, (_FORGOTTEN + _FORGOTTEN_OF_RARE / rows) / rows, 0.0)
+    return 2 * ratio.square(), chance.clamp(max=_MOST_FORGETTING)
