@@ -60,6 +60,7 @@ bench: $(BENCH)/.installed $(VENV)/.installed browser
 	$(BENCH)/bin/python benchmarks/rossmann.py
 	$(BENCH)/bin/python benchmarks/choices.py
 	$(BENCH)/bin/python benchmarks/travel.py
+	$(BENCH)/bin/python benchmarks/highcard.py
 	$(BENCH)/bin/python benchmarks/transform.py
 	$(BIN)/python benchmarks/nearest.py
 	$(BIN)/python benchmarks/commands.py

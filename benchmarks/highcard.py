@@ -1,9 +1,9 @@
 """Tables whose categories have few rows each: catspace's defaults beside methods made for them.
 
-imdb and wages on the five published folds (F. Sigrist, arXiv 2307.02071), access rights at Amazon on
-five random splits 80/20, and flights from New York that arrive more than a quarter of an hour late
-(40,000 rows to learn from, 40,000 to test). Everything runs with its own defaults, or where there
-are none with what its documentation recommends; nothing is tuned by table. Less is better.
+imdb and wages on the five published folds (F. Sigrist, arXiv 2307.02071), access rights at Amazon
+on five random splits 80/20, and flights from New York that arrive more than a quarter of an hour
+late (40,000 rows to learn from, 40,000 to test). Everything runs with its own defaults, or where
+there are none with what its documentation recommends; nothing is tuned by table. Less is better.
 """
 
 import argparse

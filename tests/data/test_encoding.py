@@ -197,7 +197,7 @@ def test_unseen_categories_raise_when_asked_to():
         encoder.encode(new, handle_unknown="error")
     assert str(caught.value) == (
         "Column 'State' holds 2 categories not seen in fit: ['XX', 'YY'].\n"
-        'Hint: handle_unknown="mean" gives them the average vector.'
+        'Hint: handle_unknown="mean" gives them the vector of unseen categories.'
     )
 
 

@@ -17,23 +17,30 @@ Record = dict[str, Any]
 
 
 def find_neighbours(model: Path, column: str, category: str, k: int) -> list[Record]:
-    """Return the categories closest to one that was typed, with distance and count."""
+    """Return the categories closest to one that was typed, with distance, count and evidence."""
     embedding = Embeddings.load(model)[column]
     value = _as_category(embedding, category)
     codes, distances = embedding.search(embedding.vector(value), k=k, without=[value])
     names = embedding.category_array(codes).to_pylist()
-    counts = embedding.counts[codes].tolist()
+    counts, evidence = embedding.counts[codes].tolist(), embedding.evidence[codes].tolist()
+    found = zip(names, distances.tolist(), counts, evidence, strict=True)
     return [
-        {"category": name, "distance": distance, "count": count}
-        for name, distance, count in zip(names, distances.tolist(), counts, strict=True)
+        {"category": name, "distance": distance, "count": count, "evidence": share}
+        for name, distance, count, share in found
     ]
 
 
 def neighbour_grid(found: list[Record], column: str, category: str) -> Grid:
     """Return the neighbours for the terminal."""
-    grid = Grid(column, "distance", "rows in training", title=f"Closest to {category}")
+    header = (column, "distance", "rows in training", "evidence")
+    grid = Grid(*header, title=f"Closest to {category}")
     for record in found:
-        grid.add_row(str(record["category"]), f"{record['distance']:.4f}", f"{record['count']:,}")
+        grid.add_row(
+            str(record["category"]),
+            f"{record['distance']:.4f}",
+            f"{record['count']:,}",
+            f"{record['evidence']:.0%}",
+        )
     return grid
 
 
@@ -71,6 +78,7 @@ def describe_model(model: Path) -> Record:
                 "categories": len(embedding),
                 "dimension": embedding.dim,
                 "rows": int(embedding.vocabulary.counts.sum()),
+                "smooth": embedding.smooth,
             }
             for name, embedding in embeddings.items()
         ],
@@ -84,13 +92,19 @@ def info_grid(found: Record) -> Grid:
         "column",
         "categories",
         "dimension",
+        "smoothed by rows",
         title=f"{found['estimator']}, {found['networks']} network(s), {found['epochs']} epochs, "
         f"{found['bytes'] / 1e6:.1f} MB, {found['written_by']}",
     )
     for record in found["columns"]:
-        grid.add_row(record["column"], f"{record['categories']:,}", str(record["dimension"]))
+        grid.add_row(
+            record["column"],
+            f"{record['categories']:,}",
+            str(record["dimension"]),
+            f"{record['smooth']:g}",
+        )
     for name in found["numbers"]:
-        grid.add_row(name, "number", "")
+        grid.add_row(name, "number", "", "")
     return grid
 
 

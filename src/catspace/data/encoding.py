@@ -141,7 +141,7 @@ class TableEncoder:
                     f"Column {name!r} holds {len(unseen)} "
                     f"{'category' if len(unseen) == 1 else 'categories'} not seen in fit: "
                     f"{shorten(unseen)}.",
-                    hint='handle_unknown="mean" gives them the average vector.',
+                    hint='handle_unknown="mean" gives them the vector of unseen categories.',
                 )
         values = (finite_numbers(columns[name]) for name in self.scalings)
         return Encoded(codes, self.scale(values, table.n_rows))

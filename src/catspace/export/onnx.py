@@ -117,8 +117,8 @@ def _refuse_what_no_graph_does(model: EmbeddingEstimator) -> None:
     if model.handle_unknown == "error":
         raise InputError(
             'handle_unknown="error" cannot be kept: an ONNX graph raises no errors.',
-            hint='model.set_params(handle_unknown="mean") gives unseen categories the average '
-            "vector.",
+            hint='model.set_params(handle_unknown="mean") gives unseen categories a '
+            "vector of their own.",
         )
     learned = model.fitted_.learned
     for name in learned.encoder.dates:

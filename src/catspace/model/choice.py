@@ -133,13 +133,13 @@ class _Trials:
         epochs = _trial_epochs(plan)
         # Decay is stated for a whole training, however short it is.
         decay = plan.recipe.weight_decay * plan.recipe.epochs / epochs
-        short = {"epochs": epochs, "weight_decay": decay, "patience": None}
+        short = replace(plan, recipe=replace(plan.recipe, epochs=epochs, weight_decay=decay))
         trainings = [
             Training(
                 index,
                 self._shape,
                 self._rows,
-                replace(plan.smoothed(smooth).recipe, **short),
+                short.smoothed(smooth).recipe,
                 plan.seeds[0],
                 validation=None,
                 device=plan.device,

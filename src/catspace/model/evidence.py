@@ -43,7 +43,7 @@ class Pull:
         rates = self.rates.index_select(1, self.column_of)  # (batch, sum of dims)
         away = vectors.detach() - centre
         n_samples = len(vectors)  # the loss is their mean
-        vectors.register_hook(
+        vectors.register_hook(  # type: ignore[no-untyped-call]
             lambda gradient: torch.addcmul(gradient, rates, away, value=1 / n_samples)
         )
 

@@ -168,7 +168,7 @@ class OneHotInput(nn.Module):
         total = functional.linear(numbers, self.numbers, self.bias)
         rows: Sequence[Tensor] = _look_up(codes, self.tables, self.sparse)
         if pull is not None:
-            rows = _pulled(rows, self.tables, pull).split(self.width, dim=1)
+            rows = torch.split(_pulled(rows, self.tables, pull), self.width, dim=1)
         for row in rows:
             total = total + row
         return total

@@ -185,6 +185,7 @@ def _summarise_column(model: Any, column: str, training: TrainingTable | None) -
         "n_categories": n_all,
         "categories": [str(category)[:_LONGEST_NAME] for category in embedding.categories],
         "counts": embedding.counts.tolist(),
+        "evidence": _rounded(embedding.evidence),
         "few_rows": _FEW_ROWS,
         "left_out": [],
     }

@@ -52,6 +52,7 @@
     const text = size >= 1000 ? Math.round(value).toLocaleString("en") : value === 0 ? "0" : value.toPrecision(3);
     return text.replace("-", "−");
   }
+  const percent = (share) => `${Math.round(100 * share)} %`;
   const plural = (n, one, many) => `${count(n)} ${n === 1 ? one : many}`;
 
   // ---- Plots: one place that knows colours, and draws when a plot comes into view. ----
@@ -269,7 +270,7 @@
 
     hoverText(i) {
       const { column } = this;
-      const lines = [`<b>${plotText(column.categories[i])}</b>`, `${plural(column.counts[i], "row", "rows")} in training`];
+      const lines = [`<b>${plotText(column.categories[i])}</b>`, `${plural(column.counts[i], "row", "rows")} in training, evidence ${percent(column.evidence[i])}`];
       const target = this.target;
       if (target) lines.push(`${plotText(data.target_label)}: ${number(target[i])}`);
       const near = column.neighbours.index[i].slice(0, 3).map((j) => plotText(column.categories[j], 20));
@@ -280,7 +281,9 @@
     marker() {
       const { chosen } = this;
       const size = this.n > MANY ? 5 : this.n > 200 ? 7 : this.n > 40 ? 9 : 12;
-      const marker = { size, opacity: 0.9, line: { width: this.n > MANY ? 0 : 0.7, color: colour("soft") } };
+      // Little evidence is drawn faintly: such a place says little.
+      const opacity = this.column.evidence.map((share) => 0.2 + 0.7 * share);
+      const marker = { size, opacity, line: { width: this.n > MANY ? 0 : 0.7, color: colour("soft") } };
       this.legend.replaceChildren();
       if (chosen.groups) {
         const kind = (group) => (group < 0 ? 0 : group % SYMBOLS.length);
@@ -480,7 +483,9 @@
       }
       const { index, distance, agreement, networks } = column.neighbours;
       const target = this.target;
-      const facts = [el("dt", {}, "rows in training"), el("dd", {}, count(column.counts[pinned]))];
+      const facts = [el("dt", {}, "rows in training"), el("dd", {}, count(column.counts[pinned])),
+        el("dt", { title: "How much of its place is due to its own rows; the rest is what is known of a category never seen." }, "evidence"),
+        el("dd", {}, percent(column.evidence[pinned]))];
       for (const one of this.colourings) {
         if (one.isCount) continue;
         const value = one.groups ? (one.groups[pinned] < 0 ? "not known" : one.labels[one.groups[pinned]]) : number(one.values[pinned]);
@@ -492,7 +497,7 @@
         target ? el("td", { class: "n" }, number(target[j])) : null,
         agreement ? el("td", { class: "n" }, `${Math.round(1 + agreement[pinned][place] * (networks - 1))} of ${networks}`) : null));
       const head = ["neighbour", "distance", target ? readable(data.target_label, 30) : null, agreement ? "found by networks" : null];
-      const few = column.counts[pinned] < column.few_rows
+      const few = column.counts[pinned] < column.few_rows || column.evidence[pinned] < 0.5
         ? el("p", { class: "warn" }, "Few rows: its place is hardly learned, so do not lean on its neighbours.") : null;
       const buttons = [el("button", { type: "button", onclick: () => { this.pinned = null; this.input.value = ""; this.showPinned(); this.draw(); } }, "Unpin")];
       if (column.cluster) {

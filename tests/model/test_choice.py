@@ -1,0 +1,148 @@
+import math
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from catspace import EmbeddingClassifier, EmbeddingRegressor
+from catspace.exceptions import NothingLearnedWarning
+from catspace.model import choice
+from catspace.model.choice import Judged, settle
+from catspace.model.losses import LOSSES, constant_loss
+from catspace.model.network import Architecture
+from catspace.model.plan import TrainingPlan
+from catspace.model.recipe import Recipe
+from catspace.model.training import Epoch
+from catspace.preparation.rows import Rows
+
+RECIPE = Recipe("squared_error", 10, 64, 0.01, 0.1, smooth=(0.0,))
+
+
+def make_rows(n, n_categories, *, noise, seed=0):
+    """Return rows whose target is a draw for each category, and noise."""
+    random = np.random.default_rng(seed)
+    codes = random.integers(3, 3 + n_categories, size=n)
+    effect = random.normal(size=3 + n_categories)
+    y = effect[codes] + random.normal(scale=noise, size=n)
+    return Rows(
+        torch.from_numpy(codes[None]),
+        torch.empty(n, 0),
+        torch.from_numpy((y / y.std())[:, None].astype("f4")),
+    )
+
+
+def make_plan(rows, n_categories, **changes):
+    shape = Architecture((3 + n_categories,), (16,), 0, 16, 1, (64,))
+    plan = TrainingPlan(shape, RECIPE, [1], ["shop"], torch.device("cpu"), unsettled=(0,))
+    return replace(plan, **changes)
+
+
+def test_a_noisy_target_asks_for_more_smoothing_than_a_clean_one():
+    found = []
+    for noise in (0.05, 3.0):
+        rows = make_rows(4_000, 400, noise=noise)
+        plan, _ = settle(make_plan(rows, 400), rows, None)
+        found += plan.recipe.smooth
+    assert found[0] < found[1]
+
+
+def test_the_choice_does_not_depend_on_how_many_trials_run_at_a_time():
+    rows = make_rows(3_000, 300, noise=1.0)
+    one, two = (settle(make_plan(rows, 300), rows, None, n_jobs=n) for n in (1, 2))
+    assert one == two
+
+
+def test_the_rows_that_are_to_be_trained_on_are_all_there_afterwards():
+    rows = make_rows(3_000, 300, noise=1.0)
+    before = rows.target.clone()
+    settle(make_plan(rows, 300), rows, None)
+    assert len(rows) == 3_000
+    assert torch.equal(rows.target, before)
+
+
+def test_columns_that_have_a_number_keep_it():
+    rows = make_rows(3_000, 300, noise=1.0)
+    plan, judged = settle(make_plan(rows, 300, unsettled=()), rows, None)
+    assert plan.recipe.smooth == (0.0,)
+    assert judged is None
+
+
+def test_few_rows_are_not_tried_but_smoothed_all_the_same():
+    rows = make_rows(500, 50, noise=1.0)
+    plan, judged = settle(make_plan(rows, 50), rows, None)
+    assert plan.recipe.smooth == (8.0,)
+    assert judged is None
+
+
+def test_rows_that_are_held_back_already_are_the_judges(monkeypatch):
+    rows, judges = make_rows(3_000, 300, noise=1.0), make_rows(200, 300, noise=1.0)
+    sizes = []
+
+    class Trials(choice._Trials):
+        def __init__(self, plan, learning, judging, n_jobs):
+            sizes.extend([len(learning), len(judging)])
+            super().__init__(plan, learning, judging, n_jobs)
+
+    monkeypatch.setattr(choice, "_Trials", Trials)
+    settle(make_plan(rows, 300), rows, judges)
+    assert sizes == [3_000, 200]
+
+
+def test_ctrl_c_ends_the_trials(monkeypatch):
+    rows = make_rows(3_000, 300, noise=1.0)
+
+    def interrupted(trainings, stop: threading.Event, **options):
+        stop.set()
+        return []
+
+    monkeypatch.setattr(choice, "run_side_by_side", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        settle(make_plan(rows, 300), rows, None)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "huber", "quantile"])
+def test_no_constant_does_better_than_the_best_constant(loss):
+    random = np.random.default_rng(0)
+    y = torch.from_numpy(random.exponential(size=(400, 1)).astype("f4"))
+    rows = Rows(torch.empty(0, 400), torch.empty(400, 0), y)
+    recipe = replace(RECIPE, loss=loss, quantile=0.8 if loss == "quantile" else 0.5)
+    best = min(
+        float(LOSSES[loss](torch.full_like(y, value), y, recipe.quantile).mean())
+        for value in np.linspace(0, 5, 1001)
+    )
+    # Huber's best constant lies between the mean and the median, which stand for it.
+    assert constant_loss(rows, rows, recipe) == pytest.approx(best, rel=0.03)
+
+
+def test_the_constant_of_classes_is_their_share_also_of_one_that_was_not_met():
+    rows = Rows(torch.empty(0, 8), torch.empty(8, 0), torch.tensor([0, 0, 0, 0, 0, 0, 1, 1]))
+    recipe = replace(RECIPE, loss="log_loss")
+    expected = -(6 * math.log(6.5 / 9) + 2 * math.log(2.5 / 9)) / 8
+    assert constant_loss(rows, rows, recipe) == pytest.approx(expected)
+    new = replace(rows, target=torch.tensor([0, 1, 2, 2, 2, 2, 2, 2]))
+    assert math.isfinite(constant_loss(rows, new, recipe))
+
+
+def test_the_last_judges_count_but_not_the_first_epochs():
+    history = [
+        Epoch(0, i, 0.1, loss, 0.01, 1.0) for i, loss in enumerate([9.0, 8.0, 0.7, 0.6], start=1)
+    ]
+    judged = Judged(math.nan, constant=0.65)
+    assert not judged.is_worse_than_constant
+    assert judged.after(history[:2]) is judged
+    assert judged.after(history[:3]).is_worse_than_constant
+    assert not judged.after(history).is_worse_than_constant
+
+
+@pytest.mark.parametrize("kind", [EmbeddingRegressor, EmbeddingClassifier])
+def test_a_model_that_is_no_better_than_a_constant_says_so(kind):
+    random = np.random.default_rng(0)
+    X = {"id": random.integers(0, 1000, size=3_000).astype(str)}
+    y = random.integers(0, 2, size=3_000)
+    new = {"id": X["id"][:1_000]}, random.integers(0, 2, size=1_000)
+    learning_by_heart = kind(random_state=0, smooth=0)
+    with pytest.warns(NothingLearnedWarning, match=r"^A constant does as well: .*\nHint: "):
+        learning_by_heart.fit(X, y, X_val=new[0], y_val=new[1])
+    learning_by_heart.fit(X, y)  # nothing was held back, so nothing is known
