@@ -177,6 +177,8 @@ def test_info_tells_what_is_in_the_file(files):
     folder, _ = files
     found = json.loads(run("info", folder / "sales.catspace", "--json").stdout)
     assert found["estimator"] == "EmbeddingRegressor"
+    smooth = found["columns"][0].pop("smooth")
+    assert smooth == catspace.load(folder / "sales.catspace").smooth_["store"] > 0
     assert found["columns"][0] == {
         "column": "store", "categories": 20, "dimension": 10, "rows": 2700,
     }  # fmt: skip

@@ -7,7 +7,7 @@ predicts the held-back rows best says the smoothing for the training on all rows
 
 import math
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,9 +32,9 @@ _MOST_DIMS, _HIDDEN = 8, (64, 32)
 _EPOCHS = 0.5
 # After fewer epochs a network may well be worse than a constant; that says nothing.
 _FEWEST_EPOCHS = 3
-# What the best trial had is multiplied by this for the whole training, which has twice the epochs
-# to learn rows by heart. Without it the choice was too weak on all tables where it mattered.
-_WHOLE_TRAINING = 1.5
+# What trials find is multiplied by this for the whole training, which has twice the epochs to learn
+# rows by heart. Without it the choice was a little too weak wherever it mattered.
+_WHOLE_TRAINING = 1.25
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,33 @@ def settle(
         smooth, loss = trials.best()
         if _trial_epochs(plan) >= _FEWEST_EPOCHS:
             judged = replace(judged, loss=loss)
-        plan = plan.smoothed(_WHOLE_TRAINING * smooth)
+        plan = plan.smoothed(float(f"{_WHOLE_TRAINING * smooth:.2g}"))
     return plan, judged
+
+
+def lowest_between(losses: Mapping[float, float]) -> float:
+    """Return where a parabola through the best smoothing and those beside it is lowest.
+
+    The ratio of two smoothings is what counts, so the parabola is one of their logarithms. It evens
+    out some of the noise of the losses.
+
+    Examples
+    --------
+    >>> lowest_between({4.0: 0.52, 16.0: 0.5, 64.0: 0.52})
+    16.0
+    >>> lowest_between({1.0: 0.5, 2.0: 0.51, 4.0: 0.52})
+    1.0
+    """
+    tried = sorted(losses)
+    place = tried.index(min(tried, key=lambda smooth: losses[smooth]))
+    if place in (0, len(tried) - 1):
+        return tried[place]
+    beside = tried[place - 1 : place + 2]
+    bend, slope, _ = np.polyfit(np.log(beside), [losses[smooth] for smooth in beside], 2)
+    if not bend > 0:  # all three are equal, or not numbers
+        return tried[place]
+    lowest = math.exp(-slope / (2 * bend))
+    return min(max(round(lowest, 6), beside[0]), beside[2])
 
 
 def _trial_epochs(plan: TrainingPlan) -> int:
@@ -120,12 +145,11 @@ class _Trials:
         )
 
     def best(self) -> tuple[float, float]:
-        """Return the smoothing that does best, and its loss on the judging rows."""
+        """Return the smoothing that should do best, and the lowest loss on the judging rows."""
         losses = dict(zip(_FIRST, self._run(_FIRST), strict=True))
         further = _LOWER if losses[_FIRST[0]] <= losses[_FIRST[1]] else _UPPER
         losses |= zip(further, self._run(further), strict=True)
-        best = min(losses, key=lambda smooth: losses[smooth])
-        return best, losses[best]
+        return lowest_between(losses), min(losses.values())
 
     def _run(self, smooths: Sequence[float]) -> list[float]:
         """Return what the judging rows lose with each smoothing."""
