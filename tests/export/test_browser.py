@@ -205,7 +205,8 @@ def test_hovering_tells_category_rows_target_and_neighbours(open_page, report, m
     text = hover.text_content()
     is_there = (sales.X["state"] == "BY").to_numpy()
     assert "BY" in text
-    assert f"{is_there.sum():,} rows in training" in text
+    evidence = model.embeddings_["state"].evidence[i]
+    assert f"{is_there.sum():,} rows in training, evidence {round(100 * evidence)} %" in text
     assert f"mean Sales\u2069: {round(sales.y[is_there].mean()):,}" in text
     first = analysis.nearest(model, "state", "BY", k=1)["category"].iloc[0]
     assert f"close to \u2068{first}" in text
@@ -387,3 +388,27 @@ def contrast(one, other):
 
     high, low = sorted((luminance(one), luminance(other)), reverse=True)
     return (high + 0.05) / (low + 0.05)
+
+
+def test_little_evidence_is_drawn_faintly_and_named(open_page, tmp_path):
+    X = pd.DataFrame({"town": np.repeat(list("abcdef"), [200, 100, 50, 20, 4, 2])})
+    y = np.arange(len(X)) % 7 + X["town"].map(ord)
+    few = EmbeddingRegressor(smooth=10, max_epochs=2, random_state=0).fit(X, y)
+    write_report(few, tmp_path / "few.html", X, y)
+    page = open_page(tmp_path / "few.html")
+    section = section_of(page, "town")
+    opacity = section.locator(".js-plotly-plot").first.evaluate(
+        "plot => plot.data[0].marker.opacity"
+    )
+    expected = 0.2 + 0.7 * few.embeddings_["town"].evidence
+    assert opacity == pytest.approx(expected.tolist(), abs=1e-3)
+    for town, says_little in (("a", False), ("f", True)):
+        search = section.get_by_role("combobox", name="Find")
+        search.fill(town)
+        search.press("Enter")
+        panel = section.locator(".panel").first.text_content()
+        assert (
+            f"evidence{round(100 * few.embeddings_['town'].evidence['abcdef'.index(town)])} %"
+            in panel
+        )
+        assert ("its place is hardly learned" in panel) == says_little

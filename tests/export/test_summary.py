@@ -174,6 +174,14 @@ def test_numbers_that_were_cut_and_dates_have_maps_with_their_target(shops):
     assert price[0] < price[-1]  # the target rises with the price
 
 
+def test_each_category_says_how_much_evidence_it_has():
+    X = pd.DataFrame({"id": ["a"] * 60 + ["b"] * 3 + ["c"]})
+    model = EmbeddingRegressor(smooth=3, max_epochs=1, random_state=0).fit(X, np.arange(64.0))
+    column = column_of(summarise(model), "id")
+    assert column["smooth"] == 3
+    assert column["evidence"] == pytest.approx([3600 / 3609, 1 / 2, 1 / 10], rel=1e-3)
+
+
 def test_of_very_many_categories_the_most_frequent_are_shown(monkeypatch):
     random = np.random.default_rng(0)
     names = random.zipf(1.3, size=3_000) % 200

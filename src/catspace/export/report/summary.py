@@ -186,6 +186,7 @@ def _summarise_column(model: Any, column: str, training: TrainingTable | None) -
         "categories": [str(category)[:_LONGEST_NAME] for category in embedding.categories],
         "counts": embedding.counts.tolist(),
         "evidence": _rounded(embedding.evidence),
+        "smooth": embedding.smooth,
         "few_rows": _FEW_ROWS,
         "left_out": [],
     }

@@ -497,7 +497,8 @@
         target ? el("td", { class: "n" }, number(target[j])) : null,
         agreement ? el("td", { class: "n" }, `${Math.round(1 + agreement[pinned][place] * (networks - 1))} of ${networks}`) : null));
       const head = ["neighbour", "distance", target ? readable(data.target_label, 30) : null, agreement ? "found by networks" : null];
-      const few = column.counts[pinned] < column.few_rows || column.evidence[pinned] < 0.5
+      // Where nothing was smoothed, the number of rows is all that is known.
+      const few = (column.smooth > 0 ? column.evidence[pinned] < 0.5 : column.counts[pinned] < column.few_rows)
         ? el("p", { class: "warn" }, "Few rows: its place is hardly learned, so do not lean on its neighbours.") : null;
       const buttons = [el("button", { type: "button", onclick: () => { this.pinned = null; this.input.value = ""; this.showPinned(); this.draw(); } }, "Unpin")];
       if (column.cluster) {
