@@ -9,7 +9,6 @@ there are none with what its documentation recommends; nothing is tuned by table
 import argparse
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -126,30 +125,6 @@ def target_encoding(X, y, X_test, is_class, seed):
     return model.predict_proba(X_test)[:, 1] if is_class else model.predict(X_test)
 
 
-def random_effects(X, y, X_test, is_class, seed):
-    """Return what boosting with a random effect for each category of each column predicts."""
-    import gpboost  # only where it is asked for: it takes seconds
-
-    names = list(X.select_dtypes("category"))
-    groups, new_groups = (part[names].astype(str) for part in (X, X_test))
-    numbers = X.drop(columns=names)
-    if numbers.shape[1] == 0:  # trees need something to split
-        numbers, new = np.zeros((len(X), 1)), np.zeros((len(X_test), 1))
-    else:
-        numbers, new = numbers.to_numpy(float), X_test.drop(columns=names).to_numpy(float)
-    likelihood = "bernoulli_logit" if is_class else "gaussian"
-    effects = gpboost.GPModel(group_data=groups.to_numpy(), likelihood=likelihood)
-    settings = {"objective": "binary" if is_class else "regression_l2", "verbose": -1}
-    settings |= {"learning_rate": 0.1, "num_leaves": 31, "seed": seed}
-    booster = gpboost.train(
-        settings, gpboost.Dataset(numbers, y), gp_model=effects, num_boost_round=100
-    )
-    found: Any = booster.predict(
-        data=new, group_data_pred=new_groups.to_numpy(), predict_var=False, pred_latent=False
-    )
-    return found["response_mean"]
-
-
 METHODS: dict[str, Method] = {
     "constant": constant,
     "catspace, one network": embeddings(1),
@@ -157,7 +132,6 @@ METHODS: dict[str, Method] = {
     "LightGBM": lightgbm,
     "CatBoost": catboost,
     "target encoding, boosting": target_encoding,
-    "GPBoost": random_effects,
 }
 
 
