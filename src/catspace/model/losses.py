@@ -1,6 +1,6 @@
 """What training minimises, row by row."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -20,26 +20,15 @@ _BLOCK_ROWS = 8192
 def sum_losses(network: EntityNetwork, rows: RowSource, recipe: Recipe) -> tuple[float, float]:
     """Return the sum of the weighted losses of some rows, and the sum of their weights."""
     total, weight_sum = 0.0, 0.0
-    for losses, weight in _losses_by_block(network, rows, recipe):
-        total += float((losses * weight).sum())
-        weight_sum += float(weight.sum())
-    return total, weight_sum
-
-
-def each_loss(network: EntityNetwork, rows: RowSource, recipe: Recipe) -> tuple[Tensor, Tensor]:
-    """Return the loss of each of some rows, and its weight; of shape (n_samples,) both."""
-    losses, weights = zip(*_losses_by_block(network, rows, recipe), strict=True)
-    return torch.cat(losses).cpu(), torch.cat(weights).cpu()
-
-
-def _losses_by_block(
-    network: EntityNetwork, rows: RowSource, recipe: Recipe
-) -> Iterator[tuple[Tensor, Tensor]]:
     with torch.inference_mode():
         for block in rows.in_order(_BLOCK_ROWS):
-            output = network(block.codes, block.numbers)
-            losses = LOSSES[recipe.loss](output, block.target, recipe.quantile)
-            yield losses, torch.ones_like(losses) if block.weight is None else block.weight
+            losses = LOSSES[recipe.loss](
+                network(block.codes, block.numbers), block.target, recipe.quantile
+            )
+            weight = torch.ones_like(losses) if block.weight is None else block.weight
+            total += float((losses * weight).sum())
+            weight_sum += float(weight.sum())
+    return total, weight_sum
 
 
 def constant_loss(rows: Rows, judges: Rows, recipe: Recipe) -> float:
