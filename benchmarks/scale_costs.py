@@ -30,7 +30,7 @@ def _peak() -> int:
 
 def _train(n_categories: int) -> int:
     """Train for two epochs, and return the bytes that this should have taken."""
-    architecture = Architecture((n_categories,), (DIM,), 1, 0, 1, (256, 128))
+    architecture = Architecture((n_categories,), (DIM,), (0,), 1, (256, 128))
     generator = torch.Generator().manual_seed(0)
     codes = torch.randint(n_categories, (1, 4096), generator=generator).int()
     rows = Rows(codes, torch.zeros(4096, 1), torch.zeros(4096, 1))

@@ -18,7 +18,7 @@ from catspace.model.training import Training
 from catspace.preparation.rows import Rows
 
 # The seven columns of the paper, with the dimensions and layers that are catspace's defaults.
-SHAPE = Architecture((1118, 10, 5, 6, 15, 34, 15), (50, 4, 1, 2, 6, 16, 6), 0, 0, 1, (256, 128))
+SHAPE = Architecture((1118, 10, 5, 6, 15, 34, 15), (50, 4, 1, 2, 6, 16, 6), (), 1, (256, 128))
 N_ROWS, BATCH, ROUNDS = 300_000, 4096, 21
 
 TEAMS = {

@@ -20,10 +20,9 @@ BATCH, DIM, HIDDEN = 1024, 16, (256, 128)
 def step_of_catspace(n_categories: int) -> Callable[[], None]:
     """Return a training step of a network as catspace makes and moves it."""
     architecture = Architecture(
-        n_rows=(n_categories + 3,),
+        n_codes=(n_categories + 3,),
         dims=(DIM,),
-        n_numbers=0,
-        n_bins=0,
+        n_bins=(),
         n_outputs=1,
         hidden_layer_sizes=HIDDEN,
     )

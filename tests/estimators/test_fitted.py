@@ -112,3 +112,26 @@ def test_a_file_without_a_recipe_loads_and_says_so(regressor, shops, tmp_path):
     assert again.best_epoch_ == regressor.best_epoch_
     with pytest.raises(AttributeError, match=r"^batch_size_: a file of catspace 0.1 does not say"):
         again.batch_size_  # noqa: B018
+
+
+@pytest.mark.parametrize("encoding", ["embedding", "onehot"])
+def test_a_file_with_empty_bins_predicts_what_it_did(shops, tmp_path, encoding):
+    X, y = shops
+    X = X.assign(is_open=np.arange(len(X)) % 2)
+    model = EmbeddingRegressor(input_encoding=encoding, **FAST).fit(X, y)
+    model.save(tmp_path / "new.catspace")
+    document, arrays = model_file.read(tmp_path / "new.catspace")
+    # As format 1 had it: sixteen bins for each number, and weights also for those that are empty
+    shape = document["architecture"]
+    n_bins = shape["n_bins"]
+    assert n_bins == [16, 0]
+    shape |= {"n_numbers": 2, "n_bins": 16}
+    for name in ("lower", "slope"):
+        key = f"network.0.numbers.{name}"
+        arrays[key] = np.stack([arrays[key], np.zeros(16, dtype="f4")])
+    key = "network.0.layers.0.weight" if encoding == "embedding" else "network.0.input.numbers"
+    empty = np.ones((len(arrays[key]), 16), dtype="f4")
+    arrays[key] = np.concatenate([arrays[key], empty], axis=1)
+    model_file.write(tmp_path / "old.catspace", document, arrays)
+    again = catspace.load(tmp_path / "old.catspace")
+    np.testing.assert_allclose(again.predict(X), model.predict(X), rtol=1e-5)

@@ -34,8 +34,8 @@ def make_rows(n, n_categories, *, noise, seed=0):
 
 
 def make_plan(rows, n_categories, **changes):
-    shape = Architecture((3 + n_categories,), (16,), 0, 16, 1, (64,))
-    plan = TrainingPlan(shape, RECIPE, [1], ["shop"], torch.device("cpu"), unsettled=(0,))
+    shape = Architecture((3 + n_categories,), (16,), (), 1, (64,))
+    plan = TrainingPlan(shape, RECIPE, [1], ["shop"], (), torch.device("cpu"), unsettled=(0,))
     return replace(plan, **changes)
 
 

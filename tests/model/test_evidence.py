@@ -11,7 +11,7 @@ from catspace.preparation.rows import Rows
 
 CPU = torch.device("cpu")
 SHAPE = Architecture(
-    n_codes=(6, 9), dims=(2, 3), n_numbers=1, n_bins=4, n_outputs=1, hidden_layer_sizes=(5, 4)
+    n_codes=(6, 9), dims=(2, 3), n_bins=(0,), n_outputs=1, hidden_layer_sizes=(5, 4)
 )
 
 
@@ -111,7 +111,7 @@ def test_the_more_rows_speak_for_a_category_the_further_it_is_from_unseen():
     counts = np.repeat([1, 4, 16, 64], 20)
     effects = np.where(np.arange(80) % 2, 1.0, -1.0)
     rows = rows_of(effects, counts, noise=0.3)
-    shape = Architecture((83,), (4,), 0, 4, 1, (32,))
+    shape = Architecture((83,), (4,), (), 1, (32,))
     recipe = Recipe("squared_error", 20, 32, 0.01, 0.1, smooth=(8.0,))
     (trained,) = train_networks(shape, rows, recipe, [0])
     (table,) = trained.network.input.vectors()
@@ -128,7 +128,7 @@ def test_the_more_rows_speak_for_a_category_the_further_it_is_from_unseen():
 
 def test_unseen_is_learned_and_what_was_never_met_is_unseen():
     rows = rows_of(np.array([3.0, -1.0]), np.array([30, 10]), noise=0.1)
-    shape = Architecture((5,), (2,), 0, 4, 1, (8,))
+    shape = Architecture((5,), (2,), (), 1, (8,))
     recipe = Recipe("squared_error", 5, 8, 0.01, 0.1, smooth=(4.0,))
     (trained,) = train_networks(shape, rows, recipe, [0])
     network = trained.network

@@ -16,8 +16,7 @@ from catspace.model.network import Architecture, EntityNetwork
 SHAPE = Architecture(
     n_codes=(1_000_003, 10),
     dims=(16, 4),
-    n_numbers=2,
-    n_bins=3,
+    n_bins=(3, 3),
     n_outputs=1,
     hidden_layer_sizes=(8, 6),
 )
@@ -68,7 +67,7 @@ def peak():  # getrusage would count the process that started this one
 
 def train(n, is_sparse, has_validation):
     optimizer.SPARSE_FROM = 1 if is_sparse else 10**15
-    architecture = Architecture((n,), (16,), 1, 0, 1, (8,))
+    architecture = Architecture((n,), (16,), (0,), 1, (8,))
     codes = torch.randint(n, (1, 1000), generator=torch.Generator().manual_seed(0))
     rows = Rows(codes.int(), torch.zeros(1000, 1), torch.zeros(1000, 1))
     recipe = Recipe("squared_error", 2, 256, 0.01, 0.0)

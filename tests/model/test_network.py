@@ -2,15 +2,14 @@ import numpy as np
 import pytest
 import torch
 
-from catspace.model.network import Architecture, EntityNetwork, PiecewiseLinear, bin_edges
+from catspace.model.network import Architecture, EntityNetwork
 
 
 def build(seed=0, initialization="normal", **changes):
     shape = {
         "n_codes": (5, 4),
         "dims": (3, 2),
-        "n_numbers": 2,
-        "n_bins": 0,
+        "n_bins": (0, 0),
         "n_outputs": 1,
         "hidden_layer_sizes": (8, 6),
     }
@@ -71,11 +70,11 @@ def test_the_one_hot_network_is_a_dense_network_on_one_hot_input(batch):
 
 
 def test_changing_one_column_leaves_the_vectors_of_the_others_unchanged(batch):
-    codes, numbers = batch
+    codes, _ = batch
     network = build()
     changed = codes.clone()
     changed[0] = (changed[0] + 1) % 5
-    before, after = network.input(codes, numbers), network.input(changed, numbers)
+    before, after = network.input(codes), network.input(changed)
     assert (before[:, :3] != after[:, :3]).any()
     torch.testing.assert_close(before[:, 3:], after[:, 3:], rtol=0, atol=0)
 
@@ -83,12 +82,14 @@ def test_changing_one_column_leaves_the_vectors_of_the_others_unchanged(batch):
 @pytest.mark.parametrize("name", ["relu", "tanh", "logistic"])
 def test_the_embedding_activation_acts_on_vectors_and_not_on_numbers(batch, name):
     codes, numbers = batch
-    plain = build().input(codes, numbers)
+    plain = build().input(codes)
     network = build(embedding_activation=name)
     function = {"relu": torch.relu, "tanh": torch.tanh, "logistic": torch.sigmoid}[name]
-    torch.testing.assert_close(
-        network.input(codes, numbers), torch.cat([function(plain[:, :5]), plain[:, 5:]], dim=1)
-    )
+    torch.testing.assert_close(network.input(codes), function(plain))
+    x = torch.cat([function(plain), numbers], dim=1)
+    for layer in network.dense_layers[:-1]:
+        x = torch.relu(layer(x))
+    torch.testing.assert_close(network(codes, numbers), network.dense_layers[-1](x))
     expected = function(network.input.tables[0].detach()).numpy()
     np.testing.assert_array_equal(network.input.vectors()[0], expected)
 
@@ -123,40 +124,35 @@ def test_rows_that_training_never_met_get_the_weighted_mean():
     torch.testing.assert_close(network.input.tables[0][3:], table[3:], rtol=0, atol=0)
 
 
-def test_a_number_fills_the_bins_below_it():
-    layer = PiecewiseLinear(1, 4)
-    layer.set_bins(np.arange(9.0).reshape(-1, 1))  # edges 0, 2, 4, 6, 8
-    expected = [[5.0, 1.0, 1.0, 0.5, 0.0], [-1.0, 0.0, 0.0, 0.0, 0.0], [9.0, 1.0, 1.0, 1.0, 1.0]]
-    np.testing.assert_array_equal(layer(torch.tensor([[5.0], [-1.0], [9.0]])), expected)
+@pytest.mark.parametrize("dropout", [0.025, 0.2, 0.5])
+def test_dropout_falls_as_often_as_asked_for_and_anew_each_time(dropout):
+    # One weight of 1 at the output, so that what comes out is what was left of each unit.
+    network = build(n_codes=(1,), dims=(1,), n_bins=(), hidden_layer_sizes=(64,), dropout=dropout)
+    with torch.no_grad():
+        network.dense_layers[0].bias.fill_(1.0)
+        network.dense_layers[0].weight.zero_()
+        network.dense_layers[1].weight.fill_(1.0)
+    codes, numbers = torch.zeros(1, 999, dtype=torch.int64), torch.empty(999, 0)
+    generator = torch.Generator().manual_seed(0)
+    first, second = (network(codes, numbers, generator).detach() for _ in range(2))
+    n_kept = first * (1 - dropout)  # of 64
+    torch.testing.assert_close(n_kept, n_kept.round())
+    n_units = 64 * 999
+    expected, spread = n_units * (1 - dropout), (n_units * dropout * (1 - dropout)) ** 0.5
+    assert abs(n_kept.sum() - expected) < 4 * spread
+    assert np.corrcoef(first[:, 0], second[:, 0])[0, 1] < 0.15
 
 
-def test_a_value_that_many_rows_share_takes_one_edge_and_leaves_the_others_to_the_rest():
-    random = np.random.default_rng(0)
-    tail = random.lognormal(size=1_000)
-    edges = bin_edges(np.concatenate([np.zeros(9_000), tail]), 16)
-    np.testing.assert_allclose(edges, [0, *np.quantile(tail, np.linspace(0, 1, 16))])
-
-
-def test_without_such_a_value_edges_are_quantiles():
-    values = np.random.default_rng(0).normal(size=500)
-    np.testing.assert_array_equal(bin_edges(values, 16), np.quantile(values, np.linspace(0, 1, 17)))
-
-
-@pytest.mark.parametrize("n_common", [0, 1, 5, 15, 16])
-def test_there_are_never_more_bins_than_asked_for_and_they_span_the_values(n_common):
-    random = np.random.default_rng(n_common)
-    values = np.concatenate([np.repeat(np.arange(n_common), 100.0), random.normal(size=60)])
-    edges = bin_edges(values, 16)
-    assert len(edges) <= 17
-    assert (np.diff(edges) > 0).all()
-    assert edges[0] == values.min()
-    assert edges[-1] == values.max()
-    assert set(range(n_common)) <= set(edges) or n_common == 16
-
-
-def test_bins_of_a_number_with_few_values_leave_the_rest_empty():
-    layer = PiecewiseLinear(1, 4)
-    layer.set_bins(np.array([[0.0], [0.0], [0.0], [1.0]]))
-    filled = layer(torch.tensor([[0.5], [1.0]]))[:, 1:]
-    assert torch.isfinite(filled).all()
-    assert (filled[1] > 0).sum() < 4
+@pytest.mark.parametrize("n_bins", [(), (0, 0)])
+def test_gradients_are_those_of_vectors_and_numbers_in_one_dense_layer(batch, n_bins):
+    codes, numbers = batch[0], batch[1][:, : len(n_bins)]
+    network = build(n_bins=n_bins)
+    network(codes, numbers).square().sum().backward()
+    found = [weight.grad.clone() for weight in network.parameters()]
+    network.zero_grad()
+    x = torch.cat([network.input(codes), numbers], dim=1)
+    for layer in network.dense_layers[:-1]:
+        x = torch.relu(layer(x))
+    network.dense_layers[-1](x).square().sum().backward()
+    for gradient, weight in zip(found, network.parameters(), strict=True):
+        torch.testing.assert_close(gradient, weight.grad)

@@ -16,7 +16,7 @@ from catspace.model.training import train_networks
 from catspace.preparation.rows import Rows
 
 SHAPE = Architecture(
-    n_codes=(40, 5), dims=(3, 2), n_numbers=1, n_bins=0, n_outputs=1, hidden_layer_sizes=(8,)
+    n_codes=(40, 5), dims=(3, 2), n_bins=(0,), n_outputs=1, hidden_layer_sizes=(8,)
 )
 SETTINGS = {"optimizer": "adamw", "learning_rate": 0.01, "weight_decay": 0.1}
 RECIPE = Recipe(
@@ -265,3 +265,31 @@ def test_what_is_updated_row_by_row_is_told_at_verbose_two(
     told = [line for line in capsys.readouterr().err.splitlines() if "epoch" not in line]
     first, last = "Training needs about 1 MB of memory.", "Vectors are smoothed by 8 rows."
     assert told == ([first, *lines, last] if lines else [])
+
+
+def test_weights_move_as_with_torchs_own_adamw_to_the_last_bit():
+    mine, theirs = (build() for _ in range(2))
+    (quick,) = make_optimizers(mine, **SETTINGS)
+    layers = [layer.weight for layer in theirs.dense_layers]
+    held = {id(weight) for weight in layers}
+    free = [weight for weight in theirs.parameters() if id(weight) not in held]
+    plain = torch.optim.AdamW(
+        [{"params": layers, "weight_decay": 0.1}, {"params": free, "weight_decay": 0.0}],
+        lr=0.01,
+        betas=(0.9, 0.99),
+        fused=True,
+    )
+    generator = torch.Generator().manual_seed(0)
+    for step in range(12):
+        codes = torch.stack([torch.randint(n, (9,), generator=generator) for n in SHAPE.n_codes])
+        numbers = torch.randn(9, 1, generator=generator)
+        if step == 6:  # a state that was kept goes on like one that was not
+            quick.load_state_dict(deepcopy(quick.state_dict()))
+        for network, optimizer in ((mine, quick), (theirs, plain)):
+            for group in optimizer.param_groups:
+                group["lr"] = 0.01 / (1 + step)
+            network.zero_grad()
+            network(codes, numbers).square().sum().backward()
+            optimizer.step()
+    for ours, weight in zip(mine.parameters(), theirs.parameters(), strict=True):
+        assert torch.equal(ours, weight)

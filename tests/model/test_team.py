@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed
@@ -14,7 +15,8 @@ from catspace.model.team import Alone, Processes
 from catspace.model.training import Training
 from catspace.preparation.rows import Rows
 
-SHAPE = Architecture((40, 7), (3, 2), 1, 4, 1, (8,))
+SHAPE = Architecture((40, 7), (3, 2), (4,), 1, (8,))
+EDGES = [np.linspace(-2, 2, 5)]
 # One batch for all rows, so that an epoch is a step and the order of rows does not matter.
 RECIPE = Recipe("squared_error", epochs=6, batch_size=1000, learning_rate=0.01, weight_decay=0.1)
 
@@ -27,21 +29,17 @@ def make_rows(n=101):
     return Rows(codes.int(), numbers, target)
 
 
-class SameBins(Rows):
-    """Some of the rows, with the quantiles of all."""
-
-    def sample_numbers(self):
-        return make_rows().sample_numbers()
-
-
-def part(rows, which):
-    taken = rows.take(which)
-    return SameBins(taken.codes, taken.numbers, taken.target)
-
-
 def train(team, rows, validation=None):
     training = Training(
-        0, SHAPE, rows, RECIPE, 3, validation=validation, device=torch.device("cpu"), team=team
+        0,
+        SHAPE,
+        rows,
+        RECIPE,
+        3,
+        edges=EDGES,
+        validation=validation,
+        device=torch.device("cpu"),
+        team=team,
     )
     while not training.is_finished:
         training.run_epoch()
@@ -55,7 +53,7 @@ def run_member(rank, n_members, folder, sparse_from):
         "gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=n_members
     )
     rows = make_rows()
-    own = part(rows, slice(rank, None, n_members))
+    own = rows.take(slice(rank, None, n_members))
     training = train(Processes(), own, validation=own)
     torch.save(training.state(), f"{folder}/{rank}.pt")
     torch.distributed.destroy_process_group()

@@ -26,9 +26,7 @@ def make_rows(n=200, n_outputs=1, weight=None):
     return Rows(torch.from_numpy(codes), torch.from_numpy(numbers), torch.from_numpy(y), weight)
 
 
-SHAPE = Architecture(
-    n_codes=(8,), dims=(3,), n_numbers=1, n_bins=4, n_outputs=1, hidden_layer_sizes=(16,)
-)
+SHAPE = Architecture(n_codes=(8,), dims=(3,), n_bins=(0,), n_outputs=1, hidden_layer_sizes=(16,))
 
 
 def weights(trained):
@@ -118,9 +116,8 @@ def test_doubling_a_weight_is_repeating_the_row_in_a_full_batch():
     repeated = rows.take(torch.cat([torch.arange(50), torch.arange(10)]))
     recipe = replace(RECIPE, batch_size=100, epochs=5, schedule="constant", weight_decay=0.0)
     normal = replace(rows, weight=weight / weight.mean())
-    shape = replace(SHAPE, n_bins=0)  # the bins are quantiles of the rows
-    (first,) = train_networks(shape, normal, recipe, [0])
-    (second,) = train_networks(shape, repeated, recipe, [0])
+    (first,) = train_networks(SHAPE, normal, recipe, [0])
+    (second,) = train_networks(SHAPE, repeated, recipe, [0])
     for a, b in zip(weights([first])[0], weights([second])[0], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
 

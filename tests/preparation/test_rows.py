@@ -29,7 +29,7 @@ def make_rows():
         cache.append(records)
         caches.append(cache)
         counts = [np.bincount(c, minlength=k) for c, k in zip(codes, N_CODES, strict=True)]
-        on_disk = CachedRows(cache, counts, records["numbers"])
+        on_disk = CachedRows(cache, counts)
         in_memory = Rows(
             torch.from_numpy(codes),
             torch.from_numpy(np.array(records["numbers"])),

@@ -122,7 +122,7 @@ def fit(
             parameters = preparation.parameters
             n_held_back = [count_held_back(parameters, share.n_rows) for share in shares]
         n_used = sum(share.n_rows for share in shares) - sum(n_held_back)
-        plan = job.plan(learned, n_used)
+        plan = job.plan(learned, found.numbers, n_used)
         if storage_path is None:
             storage_path = stack.enter_context(
                 tempfile.TemporaryDirectory(prefix="catspace-", ignore_cleanup_errors=True)
@@ -134,7 +134,6 @@ def fit(
             shares,
             validation,
             n_held_back,
-            found.numbers,
             is_by_network=parallel == "networks",
             board=board,
         )

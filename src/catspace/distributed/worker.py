@@ -38,7 +38,6 @@ class Assignment:
     shares: Sequence[Share]  # the rows of each worker, or those of all
     validation: Sequence[Share] | None  # the same for the rows that epochs are judged by
     n_held_back: Sequence[int]  # how many rows of each share are held back to judge epochs by
-    numbers: np.ndarray  # float32 of shape (n_sampled, n_numbers): those of a sample of all rows
     is_by_network: bool  # whether each worker trains networks of its own
     board: Board  # where to tell of each epoch
 
@@ -70,6 +69,7 @@ def work(config: dict[str, Any]) -> None:
                 rows.to(plan.device),
                 plan.recipe,
                 plan.seeds[index],
+                edges=plan.edges,
                 validation=None if validation is None else validation.to(plan.device),
                 device=plan.device,
                 team=team,
@@ -131,7 +131,6 @@ def _read(
             share.read(),
             share.record,
             assignment.plan.architecture.n_codes,
-            numbers=assignment.numbers,
             n_samples=share.n_rows,
             hold_back=hold_back,
         )

@@ -89,7 +89,7 @@ class EmbeddingEstimator(
                 Given(X, y, sample_weight), Given(X_val, y_val, sample_weight_val)
             )
             rows, validation = prepared.rows, prepared.validation
-            plan = job.plan(prepared.learned, len(rows))
+            plan = job.plan(prepared.learned, prepared.numbers, len(rows))
             need = plan.memory(rows.n_bytes, has_validation=validation is not None)
             need.check(available_memory(plan.device), plan.columns)
             with job.progress(plan, on_epoch) as (listen, tell):
@@ -103,6 +103,7 @@ class EmbeddingEstimator(
                     rows,
                     plan.recipe,
                     plan.seeds,
+                    edges=plan.edges,
                     validation=validation,
                     device=plan.device,
                     n_jobs=n_jobs,

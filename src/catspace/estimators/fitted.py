@@ -155,17 +155,20 @@ class Fitted:
             name: tuple(value) if isinstance(value, list) else value
             for name, value in document["architecture"].items()
         }
+        if "n_numbers" in shape:  # format 1: as many bins for each number, some of them empty
+            shape["n_bins"] = (shape["n_bins"],) * shape.pop("n_numbers")
         architecture = Architecture(n_codes=shape.pop("n_rows"), **shape)
         networks = []
         for i in range(document["n_networks"]):
             network, prefix = EntityNetwork(architecture), f"network.{i}."
-            network.load_state_dict(
-                {
-                    name.removeprefix(prefix): torch.from_numpy(np.array(array))
-                    for name, array in arrays.items()
-                    if name.startswith(prefix)
-                }
-            )
+            weights = {
+                name.removeprefix(prefix): torch.from_numpy(np.array(array))
+                for name, array in arrays.items()
+                if name.startswith(prefix)
+            }
+            for name in ("numbers.lower", "numbers.slope"):
+                weights[name] = weights[name].flatten()  # a table in format 1
+            network.load_state_dict(weights)
             networks.append(network)
         return cls(
             Learned.from_state(document, arrays),

@@ -49,9 +49,9 @@ class Fit:
             self._estimator, self._target_kind, self._parameters, self._random, stack
         )
 
-    def plan(self, learned: Learned, n_samples: int) -> TrainingPlan:
-        """Return what there is to train, on so many rows."""
-        return make_plan(self._parameters, learned, n_samples, self._random)
+    def plan(self, learned: Learned, numbers: np.ndarray, n_samples: int) -> TrainingPlan:
+        """Return what there is to train, on so many rows, of which some have these numbers."""
+        return make_plan(self._parameters, learned, numbers, n_samples, self._random)
 
     @contextmanager
     def progress(

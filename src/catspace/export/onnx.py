@@ -265,11 +265,12 @@ def _add_network(
 
 def _add_pieces(graph: Graph, network: EntityNetwork, numbers: str) -> str:
     """Add the bins of the numbers; return the name of both, side by side."""
-    lower, slope = _array(network.numbers.lower), _array(network.numbers.slope)
-    x = graph.add("Unsqueeze", numbers, np.array([2]))  # (rows, n_numbers, 1)
-    x = graph.add("Mul", graph.add("Sub", x, lower), slope)  # (rows, n_numbers, n_bins)
+    pieces = network.numbers
+    if not len(pieces.number_of):
+        return numbers
+    x = graph.add("Gather", numbers, _array(pieces.number_of), axis=1)  # (rows, sum of n_bins)
+    x = graph.add("Mul", graph.add("Sub", x, _array(pieces.lower)), _array(pieces.slope))
     x = graph.add("Clip", x, np.float32(0), np.float32(1))
-    x = graph.add("Reshape", x, np.array([0, lower.size]))  # 0 keeps the number of rows
     return graph.add("Concat", numbers, x, axis=1)
 
 

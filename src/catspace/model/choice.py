@@ -165,6 +165,7 @@ class _Trials:
                 self._rows,
                 short.smoothed(smooth).recipe,
                 plan.seeds[0],
+                edges=plan.edges,
                 validation=None,
                 device=plan.device,
                 stop=stop,

@@ -39,9 +39,9 @@ class Pull:
 
     def on(self, vectors: Tensor, tables: Sequence[Tensor]) -> None:
         """Add the pull to the gradient of vectors of shape (batch, sum of dims)."""
-        centre = torch.cat([table.detach()[UNSEEN] for table in tables])
+        with torch.no_grad():
+            away = vectors - torch.cat([table[UNSEEN] for table in tables])
         rates = self.rates.index_select(1, self.column_of)  # (batch, sum of dims)
-        away = vectors.detach() - centre
         n_samples = len(vectors)  # the loss is their mean
         vectors.register_hook(  # type: ignore[no-untyped-call]
             lambda gradient: torch.addcmul(gradient, rates, away, value=1 / n_samples)

@@ -132,7 +132,7 @@ def show_bytes(n_bytes: int) -> str:
 
 
 def _count_layer_weights(architecture: Architecture) -> int:
-    n_numbers = architecture.n_numbers * (1 + architecture.n_bins)
+    n_numbers = len(architecture.n_bins) + sum(architecture.n_bins)
     sizes = [*architecture.hidden_layer_sizes, architecture.n_outputs]
     if architecture.input_encoding == "onehot":
         widths = [n_numbers, *sizes]  # the rest of the first layer is in the tables

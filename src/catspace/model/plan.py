@@ -11,6 +11,7 @@ from catspace.exceptions import InputError, ParameterError
 from catspace.model.memory import MemoryNeed, estimate_memory
 from catspace.model.network import ACTIVATIONS, Architecture
 from catspace.model.optimizer import sparse_tables
+from catspace.model.pieces import cut_numbers
 from catspace.model.recipe import Recipe, check_smooth, defaults_for, make_recipe, resolve
 from catspace.model.sizes import embedding_dims
 from catspace.preparation.learning import Learned
@@ -25,6 +26,7 @@ class TrainingPlan:
     recipe: Recipe
     seeds: Sequence[int]  # one for each network
     columns: Sequence[str]  # the names of the embedded columns
+    edges: Sequence[np.ndarray]  # where the range of each number is cut
     device: torch.device
     # Positions of the embedded columns whose smoothing is still to be found from the rows
     unsettled: tuple[int, ...] = ()
@@ -84,6 +86,7 @@ class TrainingPlan:
 def make_plan(
     parameters: Mapping[str, Any],
     learned: Learned,
+    numbers: np.ndarray,
     n_samples: int,
     random: np.random.RandomState,
 ) -> TrainingPlan:
@@ -94,18 +97,21 @@ def make_plan(
     parameters : mapping of str to object
         Of the estimator.
     learned : Learned
+    numbers : float array of shape (n_sampled, n_numbers)
+        Those of all rows or of a sample, as networks read them.
     n_samples : int
         The rows to train on.
     random : RandomState
         Draws the seeds.
     """
     encoder, target = learned.encoder, learned.target
+    edges = cut_numbers(numbers, defaults_for(n_samples).n_bins)
     architecture = make_architecture(
         parameters,
         n_samples=n_samples,
         n_codes=encoder.n_codes,
         n_values=encoder.n_values,
-        n_numbers=len(encoder.number_names),
+        n_bins=[max(0, len(cuts) - 1) for cuts in edges],
         n_outputs=target.n_outputs,
         output_activation=target.output_activation,
     )
@@ -120,7 +126,7 @@ def make_plan(
     device = make_device(parameters["device"])
     unsettled = tuple(i for i, value in enumerate(smooth) if value is None)
     columns = list(encoder.vocabularies)
-    return TrainingPlan(architecture, recipe, seeds, columns, device, unsettled)
+    return TrainingPlan(architecture, recipe, seeds, columns, edges, device, unsettled)
 
 
 def check_parameters(parameters: Mapping[str, Any], *, is_classification: bool) -> None:
@@ -133,7 +139,7 @@ def check_parameters(parameters: Mapping[str, Any], *, is_classification: bool) 
         n_samples=1,
         n_codes=(),
         n_values={},
-        n_numbers=1,
+        n_bins=(),
         n_outputs=1,
         output_activation="identity",
     )
@@ -148,7 +154,7 @@ def make_architecture(
     n_samples: int,
     n_codes: Sequence[int],
     n_values: Mapping[str, int],
-    n_numbers: int,
+    n_bins: Sequence[int],
     n_outputs: int,
     output_activation: str,
 ) -> Architecture:
@@ -160,8 +166,7 @@ def make_architecture(
     return Architecture(
         n_codes=tuple(n_codes),
         dims=tuple(embedding_dims(parameters["embedding_dim"], n_values).values()),
-        n_numbers=n_numbers,
-        n_bins=defaults.n_bins,
+        n_bins=tuple(n_bins),
         n_outputs=n_outputs,
         hidden_layer_sizes=_check_layers(hidden, needs_one=encoding == "onehot"),
         input_encoding=encoding,

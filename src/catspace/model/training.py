@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -58,6 +59,7 @@ def train_networks(
     recipe: Recipe,
     seeds: Sequence[int],
     *,
+    edges: Sequence[np.ndarray] = (),
     validation: RowSource | None = None,
     device: torch.device | None = None,
     n_jobs: int = 1,
@@ -81,6 +83,7 @@ def train_networks(
             rows,
             recipe,
             seed,
+            edges=edges,
             validation=validation,
             device=device,
             stop=stop,
@@ -161,6 +164,8 @@ class Training:
     recipe : Recipe
     seed : int
         Of the first weights, the order of rows, and dropout.
+    edges : sequence of arrays
+        Where the range of each number is cut.
     validation : RowSource, optional
         To judge each epoch by; on the device.
     device : torch.device
@@ -178,6 +183,7 @@ class Training:
         recipe: Recipe,
         seed: int,
         *,
+        edges: Sequence[np.ndarray] = (),
         validation: RowSource | None,
         device: torch.device,
         stop: threading.Event | None = None,
@@ -189,7 +195,7 @@ class Training:
         # Drawn on the CPU, so that a seed means the same network on every device.
         self.network = EntityNetwork(architecture)
         self._generator = torch.Generator().manual_seed(seed)
-        self.network.numbers.set_bins(rows.sample_numbers())
+        self.network.numbers.set_edges(edges)
         self.network.initialize(recipe.initialization, self._generator)
         self.network.to(device)
         self._dropout = torch.Generator(device).manual_seed(seed + self._team.rank)

@@ -106,7 +106,6 @@ def keep_rows(
     encoding: RowEncoding,
     stack: ExitStack,
     *,
-    numbers: np.ndarray,
     n_samples: int | None = None,
     hold_back: HoldBack | None = None,
 ) -> tuple[RowSource, RowSource | None]:
@@ -118,7 +117,7 @@ def keep_rows(
     encoding : RowEncoding
     stack : ExitStack
         Closes the cache, which removes it.
-    numbers, n_samples, hold_back
+    n_samples, hold_back
         As in `fill_caches`.
 
     Returns
@@ -132,7 +131,6 @@ def keep_rows(
             encoding.records(table),
             encoding.record,
             encoding.n_codes,
-            numbers=numbers,
             n_samples=n_samples,
             hold_back=hold_back,
         )
@@ -149,7 +147,6 @@ def fill_caches(
     record: np.dtype,
     n_codes: Sequence[int],
     *,
-    numbers: np.ndarray,
     n_samples: int | None = None,
     hold_back: HoldBack | None = None,
 ) -> tuple[CachedRows, CachedRows | None]:
@@ -165,8 +162,6 @@ def fill_caches(
         Their layout.
     n_codes : sequence of int
         The number of codes of each categorical column.
-    numbers : float32 array of shape (n_sampled, n_numbers)
-        Those of a sample of the rows.
     n_samples : int, optional
         How many rows are to come, where that is known.
     hold_back : HoldBack, optional
@@ -196,5 +191,4 @@ def fill_caches(
             count += np.bincount(records[f"code{i}"], minlength=len(count))
     if n_samples is not None and n_done != n_samples:
         raise InputError(f"The table had {n_samples} rows at first, and not any more.")
-    rows = CachedRows(used, counts, numbers)
-    return rows, CachedRows(held_back, counts, numbers) if n_held_back else None
+    return CachedRows(used, counts), CachedRows(held_back, counts) if n_held_back else None

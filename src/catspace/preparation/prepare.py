@@ -10,7 +10,7 @@ import numpy as np
 from catspace.exceptions import InputError
 from catspace.preparation.encoding import HoldBack, RowEncoding, keep_rows
 from catspace.preparation.learning import Learned, Weigher, survey
-from catspace.preparation.rows import RowSource
+from catspace.preparation.rows import Rows, RowSource
 from catspace.preparation.tables import open_labelled
 from catspace.validation import check_real
 
@@ -29,6 +29,7 @@ class Prepared:
 
     learned: Learned
     rows: RowSource  # to train on; in memory or on disk
+    numbers: np.ndarray  # float32 of shape (n_sampled, n_numbers): those of the rows, or of some
     validation: RowSource | None  # to judge each epoch by
 
 
@@ -66,11 +67,13 @@ class Preparation:
             table,
             RowEncoding(found.learned, found.weigher),
             self.stack,
-            numbers=found.numbers,
             n_samples=found.n_samples,
             hold_back=hold_back,
         )
-        return Prepared(found.learned, rows, held_back if validation is None else validation)
+        numbers = rows.numbers.numpy() if isinstance(rows, Rows) else found.numbers
+        return Prepared(
+            found.learned, rows, numbers, held_back if validation is None else validation
+        )
 
     def _validation(self, learned: Learned, judges: Given) -> RowSource:
         """Return the rows that the user gave to judge each epoch by."""
@@ -79,7 +82,7 @@ class Preparation:
             *judges, estimator=self.estimator, schema=learned.schema, kinds=learned.kinds(*names)
         )
         encoding = RowEncoding(learned, Weigher() if table.is_weighted else None)
-        rows, _ = keep_rows(table, encoding, self.stack, numbers=np.empty((0, 0)))
+        rows, _ = keep_rows(table, encoding, self.stack)
         if not len(rows):
             raise InputError("The table of X_val has no rows.")
         return rows

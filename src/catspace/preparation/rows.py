@@ -44,9 +44,6 @@ class RowSource(Protocol):
     def in_order(self, n_rows: int) -> Iterator["Rows"]:
         """Yield all rows, so many at a time."""
 
-    def sample_numbers(self) -> np.ndarray:
-        """Return numbers (n_sampled, n_numbers) whose quantiles are those of all rows."""
-
     def count_codes(self, n_codes: Sequence[int]) -> list[Tensor]:
         """Return how often each code occurs in each column; tensors of shape (n_codes,)."""
 
@@ -100,10 +97,6 @@ class Rows:
         for begin in range(0, len(self), n_rows):
             yield self.take(slice(begin, begin + n_rows))
 
-    def sample_numbers(self) -> np.ndarray:
-        """Return the numbers of all rows; shape (n_samples, n_numbers)."""
-        return np.asarray(self.numbers.cpu().numpy())
-
     def count_codes(self, n_codes: Sequence[int]) -> list[Tensor]:
         """Return how often each code occurs in each column; tensors of shape (n_codes,)."""
         return [
@@ -128,7 +121,6 @@ class CachedRows:
 
     cache: RowCache
     counts: Sequence[np.ndarray]  # how often each code occurs in each column
-    numbers: np.ndarray  # float32 of shape (n_sampled, n_numbers): those of a sample of the rows
     device: torch.device | None = None  # where batches go; by default they stay on the CPU
 
     def __len__(self) -> int:
@@ -159,10 +151,6 @@ class CachedRows:
         """Yield all rows, so many at a time."""
         for begin in range(0, len(self), n_rows):
             yield self._to_rows(self.cache.read(begin, min(begin + n_rows, len(self))))
-
-    def sample_numbers(self) -> np.ndarray:
-        """Return the numbers of the sample; shape (n_sampled, n_numbers)."""
-        return self.numbers
 
     def count_codes(self, n_codes: Sequence[int]) -> list[Tensor]:
         """Return how often each code occurs in each column; tensors of shape (n_codes,)."""

@@ -23,7 +23,7 @@ import safetensors.numpy
 from catspace.exceptions import ModelFileError
 from catspace.storage.writing import explaining, replacing
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _ARROW_SUFFIX = ":arrow"
 _NO_DIGEST = "0" * 64
