@@ -48,6 +48,25 @@ def test_a_noisy_target_asks_for_more_smoothing_than_a_clean_one():
     assert found[0] < found[1]
 
 
+@pytest.mark.parametrize(
+    ("n_categories", "n_epochs"), [(40, 6), (400, 12)], ids=["soon learned", "still learning"]
+)
+def test_what_is_learned_in_half_of_the_time_is_not_trained_for_longer(n_categories, n_epochs):
+    rows = make_rows(4_000, n_categories, noise=0.5)
+    plan = make_plan(
+        rows,
+        n_categories,
+        recipe=replace(RECIPE, epochs=12),
+        shorter=replace(RECIPE, epochs=6, weight_decay=0.2),
+    )
+    found, _ = settle(plan, rows, None)
+    decay = 0.1 if n_epochs == 12 else 0.2
+    assert (found.recipe.epochs, found.recipe.weight_decay) == (n_epochs, decay)
+    assert found.recipe.smooth[0] > 0
+    kept, _ = settle(replace(plan, shorter=None), rows, None)
+    assert kept.recipe.epochs == 12
+
+
 def test_the_choice_does_not_depend_on_how_many_trials_run_at_a_time():
     rows = make_rows(3_000, 300, noise=1.0)
     one, two = (settle(make_plan(rows, 300), rows, None, n_jobs=n) for n in (1, 2))

@@ -9,9 +9,9 @@ from catspace.model.training import Epoch
 def show(*, verbose, is_terminal, n_epochs=40):
     output = io.StringIO()
     console = Console(file=output, force_terminal=is_terminal, width=120)
-    with TrainingProgress(2, n_epochs, verbose, console) as progress:
+    with TrainingProgress(2, verbose, console) as progress:
         for number in range(1, n_epochs + 1):
-            progress(Epoch(1, number, 1 / number, 2 / number, 0.01, float(number)))
+            progress(Epoch(1, number, 1 / number, 2 / number, 0.01, float(number), n_epochs))
     return output.getvalue()
 
 

@@ -152,6 +152,6 @@ def fit(
         assert checkpoint is not None  # the workers have reported at least once
         with checkpoint.as_directory() as folder:
             results = read_results(Path(folder), plan)
-    plan = replace(plan, recipe=replace(plan.recipe, smooth=results.smooth))
+    plan = replace(plan, recipe=results.recipe)
     estimator.fitted_ = finish(results.trained, results.counts, learned, plan, results.judged)
     return estimator

@@ -9,7 +9,7 @@ import math
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from catspace.model.choice import Judged, settle
 from catspace.model.memory import available_memory
 from catspace.model.network import EntityNetwork
 from catspace.model.plan import TrainingPlan
+from catspace.model.recipe import Recipe
 from catspace.model.team import Alone, Processes
 from catspace.model.training import Epoch, Trained, Training
 from catspace.preparation.encoding import HoldBack, fill_caches
@@ -102,7 +103,7 @@ class Results:
 
     trained: list[Trained]
     counts: list[torch.Tensor]  # how often each code occurred
-    smooth: tuple[float, ...]  # the smoothing of each embedded column
+    recipe: Recipe
     judged: Judged | None
 
 
@@ -116,7 +117,7 @@ def read_results(folder: Path, plan: TrainingPlan) -> Results:
         history = [Epoch(**epoch) for epoch in found["history"]]
         trained.append(Trained(index, network, history, found["best_epoch"], interrupted=False))
     judged = None if found["judged"] is None else Judged(*found["judged"])
-    return Results(trained, found["counts"], tuple(found["smooth"]), judged)
+    return Results(trained, found["counts"], Recipe.from_state(found["recipe"]), judged)
 
 
 def _read(
@@ -152,15 +153,16 @@ def _settle(
     """Find the smoothing: each worker for itself, or the first one of a team for all."""
     if isinstance(team, Alone):
         return settle(plan, rows, validation)
-    said = torch.zeros(2 + len(plan.columns), dtype=torch.float64)
+    said = torch.zeros(4 + len(plan.columns), dtype=torch.float64)
     if team.rank == 0:
         settled, judged = settle(plan, rows, validation)
         values = [judged.loss, judged.constant] if judged is not None else [math.nan] * 2
-        said[:] = torch.tensor([*values, *settled.recipe.smooth])
-    loss, constant, *smooth = team.sum(said).tolist()
-    recipe = replace(plan.recipe, smooth=tuple(smooth))
+        found = settled.recipe
+        said[:] = torch.tensor([*values, found.epochs, found.weight_decay, *found.smooth])
+    loss, constant, epochs, decay, *smooth = team.sum(said).tolist()
+    recipe = replace(plan.recipe, epochs=int(epochs), weight_decay=decay, smooth=tuple(smooth))
     judged = None if math.isnan(constant) else Judged(loss, constant)
-    return replace(plan, recipe=recipe, unsettled=()), judged
+    return replace(plan, recipe=recipe, unsettled=(), shorter=None), judged
 
 
 def _any_worker(is_true: bool) -> bool:
@@ -200,7 +202,7 @@ def _write_results(folder: Path, trainings: Sequence[Training], judged: Judged |
             "history": training.state()["history"],
             "best_epoch": trained.best_epoch,
             "counts": counts,
-            "smooth": training.recipe.smooth,
+            "recipe": asdict(training.recipe),
             "judged": said,
         }
         torch.save(found, folder / f"network-{trained.index}.pt")

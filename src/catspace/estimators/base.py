@@ -63,9 +63,9 @@ class EmbeddingEstimator(
         sample_weight_val : array-like of shape (n_val_samples,), or str, optional
             Their weights, or the name of the column of ``X_val``.
         on_epoch : callable, optional
-            Called after each epoch of each network with what ``history_`` keeps of it, and with
-            ``max_epochs``: for a progress display or a log of your own. The call comes from the
-            thread that trained the epoch.
+            Called after each epoch of each network with what ``history_`` keeps of it: for a
+            progress display or a log of your own. The call comes from the thread that trained the
+            epoch.
 
         Returns
         -------

@@ -58,13 +58,12 @@ class Fit:
         self, plan: TrainingPlan, on_epoch: OnEpoch | None
     ) -> Iterator[tuple[Callable[[Epoch], None], Callable[[str], None]]]:
         """Yield whom to tell of each epoch, and of what goes on besides."""
-        epochs, verbose = plan.recipe.epochs, int(self._parameters["verbose"])
-        with TrainingProgress(len(plan.seeds), epochs, verbose) as progress:
+        with TrainingProgress(len(plan.seeds), int(self._parameters["verbose"])) as progress:
 
             def listen(epoch: Epoch) -> None:
                 progress(epoch)
                 if on_epoch is not None:
-                    on_epoch({**asdict(epoch), "max_epochs": epochs})
+                    on_epoch(asdict(epoch))
 
             yield listen, progress.tell
 

@@ -2,7 +2,8 @@
 
 How noisy a target is shows in nothing but rows that were not learned from. So a part of the rows is
 held back, small networks are trained on the others with several smoothings, and the one that
-predicts the held-back rows best says the smoothing for the training on all rows.
+predicts the held-back rows best says the smoothing for the training on all rows. One more of them
+learns for half as long: where it comes as far, the training on all rows is shorter too.
 """
 
 import math
@@ -15,6 +16,7 @@ import torch
 
 from catspace.model.losses import constant_loss, sum_losses
 from catspace.model.plan import TrainingPlan
+from catspace.model.recipe import Recipe
 from catspace.model.training import Epoch, Training, run_side_by_side
 from catspace.preparation.rows import Rows, RowSource, sample_rows
 
@@ -32,9 +34,12 @@ _MOST_DIMS, _HIDDEN = 8, (64, 32)
 _EPOCHS = 0.5
 # After fewer epochs a network may well be worse than a constant; that says nothing.
 _FEWEST_EPOCHS = 3
-# What trials find is multiplied by this for the whole training, which has twice the epochs to learn
-# rows by heart. Without it the choice was a little too weak wherever it mattered.
+# What trials find is multiplied by this for the whole training, which has more epochs and more
+# weights to learn rows by heart. Without it the choice was a little too weak wherever it mattered.
 _WHOLE_TRAINING = 1.25
+# Where twice the epochs gain less than this, the whole training has half as many. A share of the
+# loss that is left or of what is explained, whichever is less.
+_WORTH_LEARNING = 0.05
 
 
 @dataclass(frozen=True)
@@ -96,10 +101,16 @@ def settle(
     judged = Judged(math.nan, constant_loss(learning, judging, plan.recipe))
     if is_tried:
         trials = _Trials(plan, learning.to(plan.device), judging.to(plan.device), n_jobs)
-        smooth, loss = trials.best()
-        if _trial_epochs(plan) >= _FEWEST_EPOCHS:
-            judged = replace(judged, loss=loss)
-        plan = plan.smoothed(float(f"{_WHOLE_TRAINING * smooth:.2g}"))
+        losses = trials.losses()
+        best = min(losses, key=lambda smooth: losses[smooth])
+        if _trial_epochs(plan, _EPOCHS) >= _FEWEST_EPOCHS:
+            judged = replace(judged, loss=losses[best])
+            # What the second half of the trial gave, beside what there was to gain
+            gained = trials.loss_sooner(best) - judged.loss
+            to_gain = min(judged.loss, judged.constant - judged.loss)
+            if gained < _WORTH_LEARNING * max(0.0, to_gain):
+                plan = plan.shortened()
+        plan = plan.smoothed(float(f"{_WHOLE_TRAINING * lowest_between(losses):.2g}"))
     return plan, judged
 
 
@@ -128,8 +139,8 @@ def lowest_between(losses: Mapping[float, float]) -> float:
     return min(max(round(lowest, 6), beside[0]), beside[2])
 
 
-def _trial_epochs(plan: TrainingPlan) -> int:
-    return max(1, math.ceil(_EPOCHS * plan.recipe.epochs))
+def _trial_epochs(plan: TrainingPlan, share: float) -> int:
+    return max(1, math.ceil(share * plan.recipe.epochs))
 
 
 class _Trials:
@@ -144,26 +155,26 @@ class _Trials:
             hidden_layer_sizes=_HIDDEN,
         )
 
-    def best(self) -> tuple[float, float]:
-        """Return the smoothing that should do best, and the lowest loss on the judging rows."""
-        losses = dict(zip(_FIRST, self._run(_FIRST), strict=True))
+    def losses(self) -> dict[float, float]:
+        """Return what the judging rows lose with each smoothing that was worth a try."""
+        losses = dict(zip(_FIRST, self._run(_FIRST, _EPOCHS), strict=True))
         further = _LOWER if losses[_FIRST[0]] <= losses[_FIRST[1]] else _UPPER
-        losses |= zip(further, self._run(further), strict=True)
-        return lowest_between(losses), min(losses.values())
+        return losses | dict(zip(further, self._run(further, _EPOCHS), strict=True))
 
-    def _run(self, smooths: Sequence[float]) -> list[float]:
-        """Return what the judging rows lose with each smoothing."""
+    def loss_sooner(self, smooth: float) -> float:
+        """Return what they lose with this smoothing after a training of half the length."""
+        return self._run([smooth], _EPOCHS / 2)[0]
+
+    def _run(self, smooths: Sequence[float], share: float) -> list[float]:
+        """Return what the judging rows lose with each smoothing, after a share of the epochs."""
         plan, stop = self._plan, threading.Event()
-        epochs = _trial_epochs(plan)
-        # Decay is stated for a whole training, however short it is.
-        decay = plan.recipe.weight_decay * plan.recipe.epochs / epochs
-        short = replace(plan, recipe=replace(plan.recipe, epochs=epochs, weight_decay=decay))
+        epochs = _trial_epochs(plan, share)
         trainings = [
             Training(
                 index,
                 self._shape,
                 self._rows,
-                short.smoothed(smooth).recipe,
+                _cut_short(plan.smoothed(smooth).recipe, epochs),
                 plan.seeds[0],
                 edges=plan.edges,
                 validation=None,
@@ -182,3 +193,9 @@ class _Trials:
             total, weight = sum_losses(network, self._judges, plan.recipe)
             losses.append(total / weight)
         return losses
+
+
+def _cut_short(recipe: Recipe, epochs: int) -> Recipe:
+    """Return the recipe with so many epochs; decay is stated for a training as a whole."""
+    decay = recipe.weight_decay * recipe.epochs / epochs
+    return replace(recipe, epochs=epochs, weight_decay=decay)

@@ -30,13 +30,20 @@ class TrainingPlan:
     device: torch.device
     # Positions of the embedded columns whose smoothing is still to be found from the rows
     unsettled: tuple[int, ...] = ()
+    # The same in half of the epochs, where the rows may still ask for it
+    shorter: Recipe | None = None
 
     def smoothed(self, smooth: float) -> "TrainingPlan":
         """Return the plan with one smoothing for all columns that are unsettled."""
         values = list(self.recipe.smooth)
         for i in self.unsettled:
             values[i] = smooth
-        return replace(self, recipe=replace(self.recipe, smooth=tuple(values)), unsettled=())
+        recipe = replace(self.recipe, smooth=tuple(values))
+        return replace(self, recipe=recipe, unsettled=(), shorter=None)
+
+    def shortened(self) -> "TrainingPlan":
+        """Return the plan with half of the epochs, where that is left open."""
+        return self if self.shorter is None else replace(self, recipe=self.shorter)
 
     @property
     def sparse(self) -> list[int]:
@@ -116,17 +123,25 @@ def make_plan(
         output_activation=target.output_activation,
     )
     _refuse_equal_names(encoder.vocabularies, architecture.dims, encoder.number_names)
-    recipe = make_recipe(
-        parameters, n_samples=n_samples, is_classification=learned.is_classification
-    )
     smooth = list(check_smooth(parameters["smooth"], encoder.vocabularies).values())
-    recipe = replace(recipe, smooth=tuple(value or 0.0 for value in smooth))
+
+    def recipe_of(changed: Mapping[str, Any]) -> Recipe:
+        found = make_recipe(
+            {**parameters, **changed},
+            n_samples=n_samples,
+            is_classification=learned.is_classification,
+        )
+        return replace(found, smooth=tuple(value or 0.0 for value in smooth))
+
+    recipe, shorter = recipe_of({}), None
+    if resolve(parameters["max_epochs"], None) is None:
+        shorter = recipe_of({"max_epochs": max(1, recipe.epochs // 2)})
     n_networks = check_int("n_networks", parameters["n_networks"])
     seeds = random.randint(np.iinfo(np.int32).max, size=n_networks).tolist()
     device = make_device(parameters["device"])
     unsettled = tuple(i for i, value in enumerate(smooth) if value is None)
     columns = list(encoder.vocabularies)
-    return TrainingPlan(architecture, recipe, seeds, columns, edges, device, unsettled)
+    return TrainingPlan(architecture, recipe, seeds, columns, edges, device, unsettled, shorter)
 
 
 def check_parameters(parameters: Mapping[str, Any], *, is_classification: bool) -> None:

@@ -16,17 +16,15 @@ class TrainingProgress:
 
     Parameters
     ----------
-    n_networks, n_epochs : int
+    n_networks : int
     verbose : int
         0 shows nothing, 1 the epochs, 2 also what is told beside them.
     console : rich.console.Console, optional
         Where to show it; standard error by default.
     """
 
-    def __init__(
-        self, n_networks: int, n_epochs: int, verbose: int, console: Console | None = None
-    ) -> None:
-        self._n_networks, self._n_epochs = n_networks, n_epochs
+    def __init__(self, n_networks: int, verbose: int, console: Console | None = None) -> None:
+        self._n_networks = n_networks
         self._console = console or Console(file=sys.stderr)
         self._is_live = self._console.is_terminal or self._console.is_jupyter
         self._verbose = verbose
@@ -43,7 +41,8 @@ class TrainingProgress:
                 console=self._console,
             )
             for index in range(self._n_networks):
-                self._bars.add_task(self._name(index), total=self._n_epochs, losses="")
+                # How many epochs there will be, the first one says.
+                self._bars.add_task(self._name(index), total=None, losses="")
             self._bars.start()
         return self
 
@@ -59,13 +58,15 @@ class TrainingProgress:
         if epoch.validation_loss is not None:
             losses += f", validation {epoch.validation_loss:.4f}"
         if self._bars is not None:
-            self._bars.update(self._bars.task_ids[epoch.network], advance=1, losses=losses)
+            task = self._bars.task_ids[epoch.network]
+            self._bars.update(task, advance=1, total=epoch.max_epochs, losses=losses)
             return
-        every = max(1, self._n_epochs // _LOG_LINES)
-        if epoch.epoch % every == 0 or epoch.epoch in (1, self._n_epochs):
-            left = epoch.seconds / epoch.epoch * (self._n_epochs - epoch.epoch)
+        n_epochs = epoch.max_epochs
+        every = max(1, n_epochs // _LOG_LINES)
+        if epoch.epoch % every == 0 or epoch.epoch in (1, n_epochs):
+            left = epoch.seconds / epoch.epoch * (n_epochs - epoch.epoch)
             self._console.print(
-                f"{self._name(epoch.network)}: epoch {epoch.epoch}/{self._n_epochs}, {losses}, "
+                f"{self._name(epoch.network)}: epoch {epoch.epoch}/{n_epochs}, {losses}, "
                 f"{epoch.seconds:.1f} s, {left:.0f} s left",
                 highlight=False,
             )

@@ -36,6 +36,7 @@ class Epoch:
     validation_loss: float | None
     learning_rate: float
     seconds: float
+    max_epochs: int = 0  # that there are to be; 0 in files that do not say it
 
 
 # Is told about each epoch, from the thread that trained it.
@@ -264,7 +265,9 @@ class Training:
         validation_loss = self._validate(epoch)
         rate = float(self._optimizers[0].param_groups[0]["lr"])
         seconds = time.perf_counter() - self._started
-        self.history.append(Epoch(self.index, epoch, mean_loss, validation_loss, rate, seconds))
+        self.history.append(
+            Epoch(self.index, epoch, mean_loss, validation_loss, rate, seconds, recipe.epochs)
+        )
         return self.history[-1]
 
     def finish(self) -> Trained:
