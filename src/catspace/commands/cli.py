@@ -8,16 +8,15 @@ import sys
 import time
 import warnings
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 try:
     import typer
 except ImportError:  # pragma: no cover - only where the extra is not installed
     sys.exit('The command line needs typer. Install it with: pip install "catspace[cli]"')
 
-from rich.console import Console
-
 from catspace.exceptions import CatspaceError
+from catspace.terminal import PlainConsole, visible, visible_lines
 
 app = typer.Typer(
     name="catspace",
@@ -82,46 +81,49 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Learn from a table: vectors for its categories, and a model that predicts."""
-    _check_folders(out, report)
     from catspace.commands.fit import Request, fit_files, fit_on_cluster
-    from catspace.commands.scores import score_grid
+    from catspace.commands.places import check_places
 
-    console = Console(stderr=as_json)
+    console, start = PlainConsole(stderr=as_json), time.perf_counter()
+    check_places(out, report, source=source)
     named = _names(categorical)
-    request = Request(source, target, named, _names(drop), task, log, networks, seed)
+    request = Request(source, target, named, _names(drop), task, log, networks, seed, validation)
     if ray is not None:
         if report is not None:
             raise CatspaceError(
                 "--report needs the rows here, and --ray leaves them where they are.",
                 hint="catspace report MODEL --data FILE, with some of the rows.",
             )
-        start = time.perf_counter()
         model = fit_on_cluster(request, address=ray, num_workers=workers, console=console)
         model.save(out)
         seconds = time.perf_counter() - start
         console.print(
-            f"Trained by {workers} workers in {seconds:.1f} s. The model is in [bold]{out}[/bold]."
+            f"Trained by {workers} workers in {seconds:.1f} s. The model is in {visible(out)}."
         )
         if as_json:
-            print(json.dumps({"model": str(out)}))
+            _print_json({"model": str(out)})
         return
-    fitting = fit_files(request, validation=validation, console=console)
+    if report is not None:
+        from catspace.export.report import check_report
+
+        check_report()
+    fitting = fit_files(request, console=console)
     fitting.model.save(out)
-    n_rows = fitting.table.n_rows
-    if fitting.scores and not as_json:
-        console.print(score_grid(fitting.scores, fitting.n_validation))
+    n_rows = len(fitting.used)
     console.print(
-        f"Trained on {n_rows:,} rows in {fitting.seconds:.1f} s. The model is in "
-        f"[bold]{out}[/bold]."
+        f"Trained on {n_rows:,} rows in {fitting.seconds:.1f} s. The model is in {visible(out)}."
     )
+    # Only now: whatever becomes of the scores, the model is there.
+    found = fitting.score(seed=seed)
+    _show_scores(found, len(fitting.held_back), console, is_brief=as_json)
     if report is not None:
         from catspace.commands.report import report_model
 
-        report_model(fitting.model, report, fitting.table, scores=fitting.scores, console=console)
+        report_model(fitting.model, report, fitting.training, scores=found.scores, console=console)
     if as_json:
         page = None if report is None else str(report)
-        result = {"model": str(out), "scores": fitting.scores, "rows": n_rows, "report": page}
-        print(json.dumps(result))
+        result = {"model": str(out), "scores": found.scores, "notes": found.notes, "rows": n_rows}
+        _print_json({**result, "report": page})
 
 
 @app.command(epilog="Example: catspace predict sales.catspace new.csv -o predicted.csv")
@@ -156,9 +158,9 @@ def neighbors(
 
     found = find_neighbours(model, column, category, k)
     if as_json:
-        print(json.dumps(found, ensure_ascii=False, default=str))
+        _print_json(found)
     else:
-        Console().print(neighbour_grid(found, column, category))
+        PlainConsole().print(neighbour_grid(found, column, category))
 
 
 @app.command(epilog="Example: catspace embeddings sales.catspace --column store -o store.csv")
@@ -191,13 +193,14 @@ def report(
     ] = None,
 ) -> None:
     """Write what a model learned as one page that opens in any browser, offline."""
-    _check_folders(out)
     from catspace.commands.fit import read_source
+    from catspace.commands.places import check_places
     from catspace.commands.report import report_model
     from catspace.estimators import load
 
+    check_places(out, models=[model], source=data)
     table = None if data is None else read_source(data)
-    report_model(load(model), out, table, target, console=Console())
+    report_model(load(model), out, table, target, console=PlainConsole())
 
 
 @app.command(epilog="Example: catspace info sales.catspace")
@@ -207,9 +210,9 @@ def info(model: Model, as_json: AsJson = False) -> None:
 
     found = describe_model(model)
     if as_json:
-        print(json.dumps(found, ensure_ascii=False))
+        _print_json(found)
     else:
-        Console().print(info_grid(found))
+        PlainConsole().print(info_grid(found))
 
 
 @app.command(epilog="Example: catspace export sales.catspace --onnx sales.onnx")
@@ -220,30 +223,42 @@ def export(
 ) -> None:
     """Write a model as an ONNX graph, from raw values to predictions."""
     from catspace.commands.export import export_grid, export_onnx
+    from catspace.commands.places import check_places
 
+    check_places(onnx, models=[model])
     written = export_onnx(model, onnx)
     if as_json:
-        print(json.dumps(written, ensure_ascii=False))
+        _print_json(written)
     else:
-        Console().print(export_grid(written))
+        PlainConsole().print(export_grid(written))
 
 
 def _score(model: Path, source: str, out: str, *, what: str, probabilities: bool = False) -> None:
+    from catspace.commands.places import check_places
     from catspace.commands.predict import score_files
     from catspace.estimators import load
 
+    check_places(out, models=[model], source=source)
     start = time.perf_counter()
     n_rows = score_files(load(model), source, out, what=what, probabilities=probabilities)
     seconds = time.perf_counter() - start
     if out != "-":
-        Console(stderr=True).print(f"{n_rows:,} rows in {seconds:.1f} s: {out}")
+        PlainConsole(stderr=True).print(f"{n_rows:,} rows in {seconds:.1f} s: {visible(out)}")
 
 
-def _check_folders(*files: Path | None) -> None:
-    """Say before the work, not after it, that there is no place for its result."""
-    for file in files:
-        if file is not None and not file.expanduser().parent.is_dir():
-            raise CatspaceError(f"There is no folder {str(file.parent)!r} to write to.")
+def _show_scores(found: Any, n_rows: int, console: PlainConsole, *, is_brief: bool) -> None:
+    from catspace.commands.scores import score_grid
+
+    if found.scores and not is_brief:
+        console.print(score_grid(found.scores, n_rows))
+    for note in found.notes:
+        console.print(note, highlight=False)
+
+
+def _print_json(record: Any) -> None:
+    """Print JSON, with letters as they are where a terminal shows them as they are."""
+    text = json.dumps(record, ensure_ascii=False, default=str)
+    print(text if visible(text) == text else json.dumps(record, default=str))
 
 
 def _names(listed: str) -> list[str]:
@@ -287,6 +302,9 @@ def reproduce(
     Each number is kept as soon as it is there: a run that was interrupted goes on where it
     stopped.
     """
+    from catspace.validation import check_seed
+
+    check_seed("--seed", seed)
     try:
         from catspace.paper.reproduce import reproduce as run
     except ImportError as error:
@@ -312,13 +330,13 @@ def main() -> NoReturn:
     """Run the command: errors are one sentence on standard error, with exit code 1."""
     # A warning is for the user of the command, who does not care which line of ours gave it.
     warnings.showwarning = lambda message, *where, **more: print(
-        f"catspace: {message}", file=sys.stderr
+        f"catspace: {visible_lines(message)}", file=sys.stderr
     )
     try:
         app(standalone_mode=True)
     except CatspaceError as error:
         if _State.debug:
             raise
-        print(f"catspace: {error}", file=sys.stderr)
+        print(f"catspace: {visible_lines(error)}", file=sys.stderr)
         sys.exit(1)
     sys.exit(0)

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from rich.console import Console
 from rich.table import Table as Grid
 
-from catspace.commands.scores import Scores, compare
+from catspace.commands.scores import Comparison, compare
 from catspace.data.reading import read_table, read_vector
 from catspace.data.statistics import learn_encoder
 from catspace.data.table import Table, describe
@@ -21,6 +20,8 @@ from catspace.exceptions import InputError, did_you_mean
 from catspace.model.sizes import embedding_dims
 from catspace.storage.blocks import FileBlocks, share_shapes
 from catspace.storage.files import find_files, open_file, read_file, standard_input
+from catspace.terminal import PlainConsole, visible
+from catspace.validation import check_int, check_real, check_seed
 
 TASKS = ("regression", "classification")
 _FEW_INTEGERS = 2_000
@@ -39,6 +40,14 @@ class Request:
     log: bool = False
     n_networks: int = 1
     seed: int = 0
+    validation: float = 0.1  # share of the rows to hold back
+
+    def __post_init__(self) -> None:
+        if self.task is not None and self.task not in TASKS:
+            raise InputError(f'--task must be "regression" or "classification"; got {self.task!r}.')
+        check_int("--networks", self.n_networks)
+        check_seed("--seed", self.seed)
+        check_real("--validation", self.validation, at_least=0, below=1)
 
     def check(self, columns: Sequence[str]) -> None:
         """Raise where an option names something that is not a column."""
@@ -49,10 +58,8 @@ class Request:
                     raise InputError(
                         f"{option} names {name!r}, which is not a column."
                         f"{did_you_mean(name, columns)}",
-                        hint=f"the columns are: {', '.join(columns)}.",
+                        hint=f"the columns are: {', '.join(map(visible, columns))}.",
                     )
-        if self.task is not None and self.task not in TASKS:
-            raise InputError(f'--task must be "regression" or "classification"; got {self.task!r}.')
 
     def make_model(self, y: np.ndarray) -> EmbeddingRegressor | EmbeddingClassifier:
         """Return the estimator for a target, of which some rows are enough."""
@@ -82,13 +89,27 @@ class Request:
 
 @dataclass(frozen=True)
 class Fitting:
-    """What came out of a fit: the model, and how it does on rows that it has not seen."""
+    """What came out of a fit, and what is needed to see how well it does."""
 
     model: EmbeddingRegressor | EmbeddingClassifier
-    scores: Scores  # empty where no rows were held back
-    table: Table  # the rows that the model was trained on, target included
-    n_validation: int  # how many rows were held back
+    whole: Table  # all rows, target included
+    target: str
+    used: np.ndarray  # the rows that the model was trained on
+    held_back: np.ndarray  # the others
     seconds: float
+
+    @property
+    def training(self) -> Table:
+        """The rows that the model was trained on, target included."""
+        return self.whole.take(self.used)
+
+    def score(self, *, seed: int) -> Comparison:
+        """Return how the model does on the rows that it has not seen."""
+        if not len(self.held_back):
+            return Comparison()
+        table, column = self.whole.pop(self.target)
+        y = read_vector(column, "target")
+        return compare(self.model, table, y, self.used, self.held_back, seed=seed)
 
 
 def read_source(source: str) -> pa.Table:
@@ -103,32 +124,27 @@ def read_source(source: str) -> pa.Table:
         raise InputError(f"The files of {source!r} do not fit together: {error}") from None
 
 
-def fit_files(request: Request, *, validation: float = 0.1, console: Console) -> Fitting:
+def fit_files(request: Request, *, console: PlainConsole) -> Fitting:
     """Fit a model to files, telling the user what happens."""
     arrow = read_source(request.source)
     request.check(arrow.column_names)
     whole = read_table(arrow.drop_columns(list(request.drop)))
     whole = _with_known_target(whole, request.target, console)
     table, column = whole.pop(request.target)
-    y = read_vector(column, "target")
-    model = request.make_model(y)
+    model = request.make_model(read_vector(column, "target"))
     _introduce(table, request, f"{table.n_rows:,} rows", console)
 
     order = np.random.default_rng(request.seed).permutation(table.n_rows)
-    n_validation = round(validation * table.n_rows)
-    held_back, used = np.sort(order[:n_validation]), np.sort(order[n_validation:])
+    n_held_back = min(round(request.validation * table.n_rows), max(0, table.n_rows - 1))
+    held_back, used = np.sort(order[:n_held_back]), np.sort(order[n_held_back:])
     start = time.perf_counter()
-    training = whole.take(used)
-    model.fit(training, request.target)
+    model.fit(whole.take(used), request.target)
     seconds = time.perf_counter() - start
-    scores: Scores = {}
-    if n_validation:
-        scores = compare(model, table, y, used, held_back, seed=request.seed)
-    return Fitting(model, scores, training, n_validation, seconds)
+    return Fitting(model, whole, request.target, used, held_back, seconds)
 
 
 def fit_on_cluster(
-    request: Request, *, address: str, num_workers: int, console: Console
+    request: Request, *, address: str, num_workers: int, console: PlainConsole
 ) -> EmbeddingRegressor | EmbeddingClassifier:
     """Fit a model to files on a Ray cluster; they are never read here as a whole."""
     from catspace import distributed
@@ -149,18 +165,19 @@ def fit_on_cluster(
     return distributed.fit(model, files, request.target, num_workers=num_workers, parallel=parallel)
 
 
-def _with_known_target(table: Table, target: str, console: Console) -> Table:
+def _with_known_target(table: Table, target: str, console: PlainConsole) -> Table:
     values = read_vector(table.pop(target)[1], "target")
     is_known = np.array([value is not None and value == value for value in values])
     if is_known.all():
         return table
-    console.print(f"{(~is_known).sum():,} rows without {target} are left out.")
+    console.print(f"{(~is_known).sum():,} rows without {visible(target)} are left out.")
     return table.take(np.flatnonzero(is_known))
 
 
-def _introduce(table: Table, request: Request, rows: str, console: Console) -> None:
+def _introduce(table: Table, request: Request, rows: str, console: PlainConsole) -> None:
     """Tell how the columns are understood."""
-    console.print(_describe(table, request.categorical), f"{rows}, to predict {request.target}")
+    console.print(_describe(table, request.categorical))
+    console.print(f"{rows}, to predict {visible(request.target)}")
     _hint_at_categories(table, request.categorical, console)
 
 
@@ -173,7 +190,7 @@ def _describe(table: Table, categorical: Sequence[str]) -> Grid:
         if column.name in encoder.vocabularies:
             vocabulary = encoder.vocabularies[column.name]
             grid.add_row(
-                column.name,
+                visible(column.name),
                 describe(column.type),
                 "category",
                 f"{vocabulary.n_categories:,}",
@@ -185,7 +202,7 @@ def _describe(table: Table, categorical: Sequence[str]) -> Grid:
             missing = np.isnan(values)
             n_values = len(np.unique(values[~missing]))
             grid.add_row(
-                column.name,
+                visible(column.name),
                 describe(column.type),
                 "number",
                 f"{n_values:,}",
@@ -195,7 +212,7 @@ def _describe(table: Table, categorical: Sequence[str]) -> Grid:
     return grid
 
 
-def _hint_at_categories(table: Table, categorical: Sequence[str], console: Console) -> None:
+def _hint_at_categories(table: Table, categorical: Sequence[str], console: PlainConsole) -> None:
     """Tell of columns of few different integers, which may be categories as well as counts."""
     names = [
         column.name
@@ -205,7 +222,7 @@ def _hint_at_categories(table: Table, categorical: Sequence[str], console: Conso
         and len(np.unique(column.to_numbers())) <= _FEW_INTEGERS
     ]
     if names:
-        listed = ",".join(names)
+        listed = ",".join(map(visible, names))
         console.print(
             f"Hint: these columns hold few different integers and are used as numbers. If they "
             f"are categories, say so: --categorical {listed}",
