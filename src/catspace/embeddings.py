@@ -210,12 +210,12 @@ class Embedding:
 
     def to_parquet(self, path: str | Path) -> None:
         """Write ``to_frame()`` to a Parquet file."""
-        with replacing(Path(path).expanduser()) as temporary:
-            pyarrow.parquet.write_table(self.to_arrow(), temporary)
+        with replacing(Path(path).expanduser()) as temporary, temporary.open("wb") as file:
+            pyarrow.parquet.write_table(self.to_arrow(), file)
 
     def to_tensorboard(self, directory: str | Path) -> None:
         """Write ``vectors.tsv`` and ``metadata.tsv`` for TensorBoard's embedding projector."""
-        folder = Path(directory)
+        folder = Path(directory).expanduser()
         folder.mkdir(parents=True, exist_ok=True)
         names = [re.sub(r"[\t\r\n]", " ", str(category)) for category in self.categories]
         labels = [f"{name}\t{count}" for name, count in zip(names, self.counts, strict=True)]
@@ -236,7 +236,10 @@ class Embedding:
 
         The format separates by spaces, so white space inside a category becomes ``_``.
         """
-        with replacing(Path(path)) as temporary, temporary.open("w", encoding="utf-8") as file:
+        with (
+            replacing(Path(path).expanduser()) as temporary,
+            temporary.open("w", encoding="utf-8") as file,
+        ):
             file.write(f"{len(self)} {self.dim}\n")
             for category, vector in zip(self.categories, self.vectors, strict=True):
                 word = re.sub(r"\s+", "_", str(category)) or "_"

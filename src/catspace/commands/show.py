@@ -59,7 +59,7 @@ def write_embedding(model: Path, column: str, out: str) -> None:
         elif is_folder:
             embedding.to_tensorboard(path)
         else:
-            write_table(embedding.to_arrow(), out, names="category")
+            write_table(embedding.to_arrow(), out)
     except OSError as error:
         raise CatspaceError(f"{out!r} cannot be written: {error.strerror}.") from None
 
