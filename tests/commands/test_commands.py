@@ -362,8 +362,9 @@ def test_a_folder_that_is_not_there_is_named(files, tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a disk that is full")  # noqa: PTH110
 def test_a_full_disk_leaves_nothing_under_the_final_name(files, tmp_path, monkeypatch):
-    monkeypatch.setattr("secrets.token_hex", lambda n_bytes: "full")
-    (tmp_path / ".p.csv.full").symlink_to("/dev/full")
+    full = tmp_path / "full"
+    full.symlink_to("/dev/full")
+    monkeypatch.setattr("catspace.storage.writing._create", lambda *place, **options: (full, None))
     import pyarrow as pa
 
     sink = TableSink(tmp_path / "p.csv")
