@@ -3,6 +3,8 @@
 What a command needs is imported when the command runs: `catspace --help` loads none of it.
 """
 
+import csv
+import io
 import json
 import sys
 import time
@@ -57,6 +59,10 @@ def fit(
     categorical: Annotated[
         str, typer.Option(help="Columns of integers that are categories, separated by commas.")
     ] = "",
+    date_parts: Annotated[
+        str,
+        typer.Option(help="What columns of dates are taken apart into: year,month,day_of_week."),
+    ] = "",
     drop: Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")] = "",
     task: Annotated[
         str | None, typer.Option(help="regression or classification; by default, the target says.")
@@ -86,8 +92,18 @@ def fit(
 
     console, start = PlainConsole(stderr=as_json), time.perf_counter()
     check_places(out, report, source=source)
-    named = _names(categorical)
-    request = Request(source, target, named, _names(drop), task, log, networks, seed, validation)
+    request = Request(
+        source,
+        target,
+        categorical=_names(categorical),
+        drop=_names(drop),
+        date_parts=_names(date_parts),
+        task=task,
+        log=log,
+        n_networks=networks,
+        seed=seed,
+        validation=validation,
+    )
     if ray is not None:
         if report is not None:
             raise CatspaceError(
@@ -262,7 +278,9 @@ def _print_json(record: Any) -> None:
 
 
 def _names(listed: str) -> list[str]:
-    return [name.strip() for name in listed.split(",") if name.strip()]
+    """Return the names in a list; one that has a comma in it stands in double quotes."""
+    names = next(csv.reader([listed], skipinitialspace=True), [])
+    return [name.strip() for name in names if name.strip()]
 
 
 @app.command(epilog="Example: catspace reproduce --data ~/kaggle --only knn,xgboost:ee")
@@ -328,15 +346,28 @@ def reproduce(
 
 def main() -> NoReturn:
     """Run the command: errors are one sentence on standard error, with exit code 1."""
+    # A name that the terminal's encoding lacks is shown as an escape, and ends nothing.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     # A warning is for the user of the command, who does not care which line of ours gave it.
-    warnings.showwarning = lambda message, *where, **more: print(
-        f"catspace: {visible_lines(message)}", file=sys.stderr
-    )
+    warnings.showwarning = lambda message, *where, **more: _say(message)
     try:
         app(standalone_mode=True)
     except CatspaceError as error:
         if _State.debug:
             raise
-        print(f"catspace: {visible_lines(error)}", file=sys.stderr)
+        _say(error)
+        sys.exit(1)
+    except OSError as error:
+        if _State.debug or error.filename is None:
+            raise
+        _say(f"{str(error.filename)!r}: {error.strerror}.")
         sys.exit(1)
     sys.exit(0)
+
+
+def _say(message: object) -> None:
+    """Tell the user of the command what an error or a warning says, in the command's words."""
+    from catspace.commands.wording import in_options
+
+    print(f"catspace: {visible_lines(in_options(message))}", file=sys.stderr)

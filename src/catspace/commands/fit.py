@@ -1,7 +1,8 @@
 """From files to a model: what the columns are, training, and scores beside plain baselines."""
 
+import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from rich.table import Table as Grid
 
 from catspace.commands.scores import Comparison, compare
 from catspace.data.reading import read_table, read_vector
+from catspace.data.roles import expand_dates
 from catspace.data.statistics import learn_encoder
 from catspace.data.table import Table, describe
 from catspace.data.target_statistics import TargetStatistics
@@ -36,6 +38,7 @@ class Request:
     target: str
     categorical: Sequence[str] = ()
     drop: Sequence[str] = ()
+    date_parts: Sequence[str] = ()
     task: str | None = None
     log: bool = False
     n_networks: int = 1
@@ -61,10 +64,16 @@ class Request:
                         hint=f"the columns are: {', '.join(map(visible, columns))}.",
                     )
 
+    @property
+    def roles(self) -> dict[str, Any]:
+        """What decides how columns are used, as the estimators and `learn_encoder` take it."""
+        categorical = list(self.categorical) or "from_dtype"
+        return {"categorical_features": categorical, "date_parts": list(self.date_parts) or None}
+
     def make_model(self, y: np.ndarray) -> EmbeddingRegressor | EmbeddingClassifier:
         """Return the estimator for a target, of which some rows are enough."""
         settings: dict[str, Any] = {
-            "categorical_features": list(self.categorical) or "from_dtype",
+            **self.roles,
             "n_networks": self.n_networks,
             "random_state": self.seed,
             "verbose": 1,
@@ -176,39 +185,29 @@ def _with_known_target(table: Table, target: str, console: PlainConsole) -> Tabl
 
 def _introduce(table: Table, request: Request, rows: str, console: PlainConsole) -> None:
     """Tell how the columns are understood."""
-    console.print(_describe(table, request.categorical))
+    console.print(_describe(table, request.roles))
     console.print(f"{rows}, to predict {visible(request.target)}")
     _hint_at_categories(table, request.categorical, console)
 
 
-def _describe(table: Table, categorical: Sequence[str]) -> Grid:
+def _describe(table: Table, roles: Mapping[str, Any]) -> Grid:
     """Return how each column is understood."""
-    encoder = learn_encoder(table, categorical_features=list(categorical) or "from_dtype")
+    encoder = learn_encoder(table, **roles)
+    table = expand_dates(table, encoder.dates, encoder.date_parts)
     dims = embedding_dims("auto", encoder.n_values)
     grid = Grid("column", "holds", "is used as", "values", "missing", "dimension")
     for column in table.columns:
         if column.name in encoder.vocabularies:
             vocabulary = encoder.vocabularies[column.name]
-            grid.add_row(
-                visible(column.name),
-                describe(column.type),
-                "category",
-                f"{vocabulary.n_categories:,}",
-                f"{vocabulary.counts[MISSING]:,}",
-                str(dims[column.name]),
-            )
+            used_as, dim = "category", str(dims[column.name])
+            n_values, n_missing = vocabulary.n_categories, vocabulary.counts[MISSING]
         else:
             values = column.to_numbers()
             missing = np.isnan(values)
-            n_values = len(np.unique(values[~missing]))
-            grid.add_row(
-                visible(column.name),
-                describe(column.type),
-                "number",
-                f"{n_values:,}",
-                f"{missing.sum():,}",
-                "",
-            )
+            used_as, dim = "number", ""
+            n_values, n_missing = len(np.unique(values[~missing])), missing.sum()
+        cells = (describe(column.type), used_as, f"{n_values:,}", f"{n_missing:,}", dim)
+        grid.add_row(visible(column.name), *cells)
     return grid
 
 
@@ -222,10 +221,10 @@ def _hint_at_categories(table: Table, categorical: Sequence[str], console: Plain
         and len(np.unique(column.to_numbers())) <= _FEW_INTEGERS
     ]
     if names:
-        listed = ",".join(map(visible, names))
+        listed = shlex.quote(",".join(names))
         console.print(
             f"Hint: these columns hold few different integers and are used as numbers. If they "
-            f"are categories, say so: --categorical {listed}",
+            f"are categories, say so: --categorical {visible(listed)}",
             highlight=False,
             soft_wrap=True,  # so that it can be copied
         )

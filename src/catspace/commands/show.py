@@ -8,11 +8,11 @@ from rich.table import Table as Grid
 
 from catspace.commands.places import STANDARD, check_places
 from catspace.embeddings import Embedding, Embeddings
-from catspace.exceptions import CatspaceError
 from catspace.storage import model_file
 from catspace.storage.cells import parse_column
 from catspace.storage.shapes import MISSING_CELLS
 from catspace.storage.sinks import write_table
+from catspace.storage.writing import explaining
 from catspace.terminal import visible
 
 Record = dict[str, Any]
@@ -53,15 +53,14 @@ def write_embedding(model: Path, column: str, out: str) -> None:
     if not is_folder:
         check_places(out, models=[model])
     embedding = Embeddings.load(model)[column]
-    try:
-        if path.suffix.lower() == ".w2v":
+    if path.suffix.lower() == ".w2v":
+        with explaining(path):
             embedding.to_word2vec(path)
-        elif is_folder:
+    elif is_folder:
+        with explaining(path):
             embedding.to_tensorboard(path)
-        else:
-            write_table(embedding.to_arrow(), out)
-    except OSError as error:
-        raise CatspaceError(f"{out!r} cannot be written: {error.strerror}.") from None
+    else:
+        write_table(embedding.to_arrow(), out)
 
 
 def describe_model(model: Path) -> Record:
