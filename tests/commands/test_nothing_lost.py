@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import catspace
-from catspace.exceptions import CatspaceError, InputError, ParameterError
+from catspace.exceptions import CatspaceError, InputError, ModelFileError, ParameterError
 from tests.commands.test_commands import run
 
 
@@ -125,6 +125,36 @@ def test_no_command_writes_over_what_it_reads(sales, tmp_path):
     with pytest.raises(CatspaceError, match=r"is named as the place of two results"):
         run("fit", sales, "--target", "y", "-o", tmp_path / "new", "--report", tmp_path / "new")
     assert (model.read_bytes(), sales.read_bytes()) == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("", "Is a directory"), ("x" * 300, "File name too long")]
+)
+def test_a_place_that_takes_no_file_is_refused_before_training(sales, tmp_path, name, reason):
+    for option in ("-o", "--report"):
+        places = {"-o": tmp_path / "m", "--report": tmp_path / "p", option: tmp_path / name}
+        with pytest.raises(CatspaceError, match=rf"' cannot be written: {reason}\.$"):
+            run(
+                "fit", sales, "--target", "no column", *(x for pair in places.items() for x in pair)
+            )
+    assert [path.name for path in tmp_path.iterdir()] == ["sales.csv"]
+
+
+def test_a_model_that_cannot_be_saved_in_the_end_is_saved_elsewhere(sales, tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "elsewhere"))
+    save = catspace.EmbeddingRegressor.save
+
+    def full(self, path):
+        if path.name == "m.catspace":
+            raise ModelFileError("'m.catspace' cannot be written: No space left on device.")
+        save(self, path)
+
+    monkeypatch.setattr(catspace.EmbeddingRegressor, "save", full)
+    with pytest.raises(CatspaceError, match=r"No space left on device.\nHint: the model is in '"):
+        run("fit", sales, "--target", "y", "--task", "regression", "-o", tmp_path / "m.catspace")
+    (rescued,) = (tmp_path / "elsewhere").iterdir()
+    assert catspace.load(rescued).predict(sales).shape == (60,)
 
 
 def test_a_report_that_cannot_be_drawn_is_refused_before_training(sales, tmp_path, monkeypatch):

@@ -88,7 +88,7 @@ def fit(
 ) -> None:
     """Learn from a table: vectors for its categories, and a model that predicts."""
     from catspace.commands.fit import Request, fit_files, fit_on_cluster
-    from catspace.commands.places import check_places
+    from catspace.commands.places import check_places, save_somewhere
 
     console, start = PlainConsole(stderr=as_json), time.perf_counter()
     check_places(out, report, source=source)
@@ -111,7 +111,7 @@ def fit(
                 hint="catspace report MODEL --data FILE, with some of the rows.",
             )
         model = fit_on_cluster(request, address=ray, num_workers=workers, console=console)
-        model.save(out)
+        save_somewhere(model, out)
         seconds = time.perf_counter() - start
         console.print(
             f"Trained by {workers} workers in {seconds:.1f} s. The model is in {visible(out)}."
@@ -124,7 +124,7 @@ def fit(
 
         check_report()
     fitting = fit_files(request, console=console)
-    fitting.model.save(out)
+    save_somewhere(fitting.model, out)
     n_rows = len(fitting.used)
     console.print(
         f"Trained on {n_rows:,} rows in {fitting.seconds:.1f} s. The model is in {visible(out)}."

@@ -1,11 +1,15 @@
 """Where a command writes: said before the work, not after it, if that cannot be."""
 
+import secrets
+import tempfile
 from collections.abc import Iterable
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from catspace.exceptions import CatspaceError
 from catspace.storage.files import find_files
+from catspace.storage.writing import check_writable
 
 STANDARD = "-"  # standard input, or standard output
 
@@ -28,6 +32,7 @@ def check_places(
     for place in places:
         if not place.parent.is_dir():
             raise CatspaceError(f"There is no folder {str(place.parent)!r} to write to.")
+        check_writable(place)
     for one, other in combinations(places, 2):
         if _is_same(one, other):
             raise CatspaceError(f"{str(other)!r} is named as the place of two results.")
@@ -40,6 +45,22 @@ def check_places(
                 f"{str(place)!r} is what this command reads, and it would be written over.",
                 hint="give the result another name.",
             )
+
+
+def save_somewhere(model: Any, out: Path) -> None:
+    """Save a model; where that fails, for a disk that is full, save it elsewhere and say where."""
+    try:
+        model.save(out)
+    except CatspaceError as error:
+        name = out.name[:50]
+        for folder in (tempfile.gettempdir(), Path.cwd()):
+            rescue = Path(folder) / f"{secrets.token_hex(4)}-{name}"
+            try:
+                model.save(rescue)
+            except CatspaceError:
+                continue
+            raise CatspaceError(str(error), hint=f"the model is in {str(rescue)!r}.") from None
+        raise
 
 
 def _is_same(one: Path, other: Path) -> bool:

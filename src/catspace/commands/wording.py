@@ -19,6 +19,7 @@ _PHRASES = (
         r"max_categories or hash_buckets",
         r"leave the column out with --drop \1",
     ),
+    (r"\bexplode it into rows, or turn each value", "leave it out with --drop, or turn each value"),
     (r"^k must\b", "-k must"),
     (r"^(experiment|split) must\b", r"--\1 must"),
 )

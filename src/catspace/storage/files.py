@@ -112,7 +112,7 @@ class DataFile:
         with _reading(self.path):
             if self.dialect is None:
                 for block in _stream_parquet(self.path, rows, self.row_groups):
-                    yield block.select(self.schema.names)
+                    yield self._checked(block.select(self.schema.names))
                 return
             for cells in _stream_csv(self.path, self.dialect, self.schema.names):
                 columns = map(read_column, cells.columns, self.schema.types)
@@ -123,7 +123,19 @@ class DataFile:
         if self.dialect is not None:
             return pa.concat_tables([self.schema.empty_table(), *self.blocks(_BLOCK_BYTES)])
         with _reading(self.path), open_raw(self.path) as raw:
-            return pyarrow.parquet.read_table(raw).select(self.schema.names)
+            return self._checked(pyarrow.parquet.read_table(raw).select(self.schema.names))
+
+    def _checked(self, block: pa.Table) -> pa.Table:
+        """Return a block of a Parquet file, whose text some programs write as they please."""
+        for name, column in zip(block.column_names, block.columns, strict=True):
+            try:
+                column.validate(full=True)
+            except pa.ArrowInvalid as error:
+                raise InputError(
+                    f"Column {name!r} of {str(self.path)!r} cannot be read: {error}.",
+                    hint="write the file again, with text as UTF-8.",
+                ) from None
+        return block
 
     def pieces(self, rows: int) -> "list[DataFile]":
         """Return the file in pieces that can be read apart, of about so many rows each."""

@@ -1,5 +1,6 @@
 """Files that appear when they are complete, and sentences for those that cannot be written."""
 
+import errno
 import os
 import re
 import secrets
@@ -47,9 +48,16 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
     finally:
         if temporary is not None:
-            temporary.unlink(missing_ok=True)  # gone already where all went well
-        if lock is not None:
-            os.close(lock)
+            _discard(temporary, lock)
+
+
+def check_writable(path: Path) -> None:
+    """Raise where a file could not be written: to be said before the work that leads to it."""
+    with explaining(path):
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not path.is_fifo() and not path.is_char_device():
+            _discard(*_create(Path(os.path.realpath(path)), is_private=True))
 
 
 def _create(place: Path, *, is_private: bool) -> tuple[Path, int | None]:
@@ -69,6 +77,12 @@ def _create(place: Path, *, is_private: bool) -> tuple[Path, int | None]:
             os.close(file)  # taken for one that was left behind before it could be locked
             continue
         return temporary, file
+
+
+def _discard(temporary: Path, lock: int | None) -> None:
+    temporary.unlink(missing_ok=True)  # gone already where all went well
+    if lock is not None:
+        os.close(lock)
 
 
 def _beginning(place: Path) -> str:
