@@ -6,7 +6,8 @@ import pytest
 from rich.table import Table as Grid
 
 from catspace.model.progress import TrainingProgress
-from catspace.terminal import PlainConsole, as_text, visible, visible_lines
+from catspace.names import visible, visible_lines
+from catspace.terminal import PlainConsole, as_text
 
 NAMES = [
     "Price [/kg]",

@@ -17,6 +17,7 @@ from catspace.data.origin import Origin
 from catspace.data.reading import read_table
 from catspace.data.vocabulary import N_SPECIAL, SPECIAL_NAMES, Vocabulary, category_array
 from catspace.exceptions import InputError, UnknownCategoryError, did_you_mean
+from catspace.names import visible
 from catspace.storage import model_file
 from catspace.storage.writing import replacing
 
@@ -314,7 +315,7 @@ class Embeddings(Mapping[str, Embedding]):
             raise UnknownCategoryError(
                 f"There is no embedding of a column {column!r}."
                 f"{did_you_mean(column, self._embeddings)}",
-                hint=f"the embedded columns are: {', '.join(map(str, self._embeddings))}.",
+                hint=f"the embedded columns are: {', '.join(map(visible, self._embeddings))}.",
             ) from None
 
     def __iter__(self) -> Iterator[str]:
@@ -324,7 +325,7 @@ class Embeddings(Mapping[str, Embedding]):
         return len(self._embeddings)
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}: {len(e)}x{e.dim}" for name, e in self._embeddings.items())
+        inside = ", ".join(f"{visible(name)}: {len(e)}x{e.dim}" for name, e in self._embeddings.items())
         return f"Embeddings({inside})"
 
 

@@ -18,7 +18,8 @@ except ImportError:  # pragma: no cover - only where the extra is not installed
     sys.exit('The command line needs typer. Install it with: pip install "catspace[cli]"')
 
 from catspace.exceptions import CatspaceError
-from catspace.terminal import PlainConsole, visible, visible_lines
+from catspace.names import visible, visible_lines
+from catspace.terminal import PlainConsole
 
 app = typer.Typer(
     name="catspace",
@@ -87,11 +88,12 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Learn from a table: vectors for its categories, and a model that predicts."""
-    from catspace.commands.fit import Request, fit_files, fit_on_cluster
     from catspace.commands.places import check_places, save_somewhere
 
     console, start = PlainConsole(stderr=as_json), time.perf_counter()
     check_places(out, report, source=source)
+    from catspace.commands.fit import Request, fit_files, fit_on_cluster
+
     request = Request(
         source,
         target,
@@ -209,12 +211,13 @@ def report(
     ] = None,
 ) -> None:
     """Write what a model learned as one page that opens in any browser, offline."""
-    from catspace.commands.fit import read_source
     from catspace.commands.places import check_places
+
+    check_places(out, models=[model], source=data)
+    from catspace.commands.fit import read_source
     from catspace.commands.report import report_model
     from catspace.estimators import load
 
-    check_places(out, models=[model], source=data)
     table = None if data is None else read_source(data)
     report_model(load(model), out, table, target, console=PlainConsole())
 
@@ -238,10 +241,11 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a model as an ONNX graph, from raw values to predictions."""
-    from catspace.commands.export import export_grid, export_onnx
     from catspace.commands.places import check_places
 
     check_places(onnx, models=[model])
+    from catspace.commands.export import export_grid, export_onnx
+
     written = export_onnx(model, onnx)
     if as_json:
         _print_json(written)
@@ -251,10 +255,11 @@ def export(
 
 def _score(model: Path, source: str, out: str, *, what: str, probabilities: bool = False) -> None:
     from catspace.commands.places import check_places
+
+    check_places(out, models=[model], source=source)
     from catspace.commands.predict import score_files
     from catspace.estimators import load
 
-    check_places(out, models=[model], source=source)
     start = time.perf_counter()
     n_rows = score_files(load(model), source, out, what=what, probabilities=probabilities)
     seconds = time.perf_counter() - start

@@ -8,8 +8,8 @@ from rich.table import Table as Grid
 
 from catspace.estimators import load
 from catspace.export.onnx import to_onnx
+from catspace.names import visible
 from catspace.storage.writing import write_bytes
-from catspace.terminal import visible
 
 Record = dict[str, Any]
 

@@ -20,9 +20,10 @@ from catspace.data.vocabulary import MISSING
 from catspace.estimators import EmbeddingClassifier, EmbeddingRegressor
 from catspace.exceptions import InputError, did_you_mean
 from catspace.model.sizes import embedding_dims
+from catspace.names import visible
 from catspace.storage.blocks import FileBlocks, share_shapes
 from catspace.storage.files import find_files, open_file, read_file, standard_input
-from catspace.terminal import PlainConsole, visible
+from catspace.terminal import PlainConsole
 from catspace.validation import check_int, check_real, check_seed
 
 TASKS = ("regression", "classification")

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from catspace.export.report import write_report
-from catspace.terminal import PlainConsole, as_text, visible
+from catspace.names import visible
+from catspace.terminal import PlainConsole, as_text
 
 
 def report_model(

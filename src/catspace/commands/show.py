@@ -8,12 +8,12 @@ from rich.table import Table as Grid
 
 from catspace.commands.places import STANDARD, check_places
 from catspace.embeddings import Embedding, Embeddings
+from catspace.names import visible
 from catspace.storage import model_file
 from catspace.storage.cells import parse_column
 from catspace.storage.shapes import MISSING_CELLS
 from catspace.storage.sinks import write_table
 from catspace.storage.writing import explaining
-from catspace.terminal import visible
 
 Record = dict[str, Any]
 

@@ -12,11 +12,11 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from catspace.exceptions import CatspaceError
+from catspace.names import visible_lines
 from catspace.storage.files import is_parquet
 from catspace.storage.spreadsheets import for_spreadsheets
 from catspace.storage.streams import packing
 from catspace.storage.writing import explaining, replacing
-from catspace.terminal import visible_lines
 
 
 class TableSink:
