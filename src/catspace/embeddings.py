@@ -325,7 +325,9 @@ class Embeddings(Mapping[str, Embedding]):
         return len(self._embeddings)
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{visible(name)}: {len(e)}x{e.dim}" for name, e in self._embeddings.items())
+        inside = ", ".join(
+            f"{visible(name)}: {len(e)}x{e.dim}" for name, e in self._embeddings.items()
+        )
         return f"Embeddings({inside})"
 
 
