@@ -68,6 +68,19 @@ def test_a_baseline_that_fails_is_a_sentence_beside_a_saved_model(sales, tmp_pat
     assert catspace.load(out).predict(sales).shape == (60,)
 
 
+def test_rows_that_cannot_be_scored_are_a_sentence_beside_a_saved_model(
+    sales, tmp_path, monkeypatch
+):
+    def fail(*arguments):
+        raise InputError("Column 'size' holds infinity.", hint="replace it.")
+
+    monkeypatch.setattr("catspace.commands.scores._features", fail)
+    out = tmp_path / "m.catspace"
+    done = run("fit", sales, "--target", "y", "--task", "regression", "-o", out)
+    assert "There are no scores: Column 'size' holds infinity." in done.output
+    assert catspace.load(out).predict(sales).shape == (60,)
+
+
 def test_the_model_is_there_before_it_is_scored(sales, tmp_path, monkeypatch):
     def interrupted(*arguments, **keywords):
         raise KeyboardInterrupt

@@ -153,7 +153,10 @@ def predict(
         bool, typer.Option("--proba", help="Add the probability of each class.")
     ] = False,
 ) -> None:
-    """Predict for a file of any size; its columns and its order stay as they are."""
+    """Predict for a file of any size; its columns and its order stay as they are.
+
+    In CSV files an apostrophe goes before text that a spreadsheet would run as a formula.
+    """
     _score(model, source, out, what="predict", probabilities=proba)
 
 

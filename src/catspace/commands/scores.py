@@ -35,8 +35,7 @@ class Comparison:
         try:
             self.scores[method] = score()
         except Exception as error:
-            reason = str(error).strip().partition("\n")[0] or type(error).__name__
-            self.notes.append(f"There is no score of {method}: {reason}")
+            self.notes.append(f"There is no score of {method}: {_reason(error)}")
 
 
 def score_grid(scores: Scores, n_rows: int) -> Grid:
@@ -60,7 +59,10 @@ def compare(
 ) -> Comparison:
     """Score the model, a constant, and scikit-learn's gradient boosting on the same rows."""
     comparison, new, true = Comparison(), table.take(held_back), y[held_back]
-    features, native = _features(model, table)
+    try:
+        features, native = _features(model, table)
+    except Exception as error:  # rows that were held back may hold what fit would have refused
+        return Comparison(notes=[f"There are no scores: {_reason(error)}"])
     X, X_new = features[used], features[held_back]
     options = {"categorical_features": native, "random_state": seed}
     if isinstance(model, EmbeddingClassifier):
@@ -93,6 +95,10 @@ def compare(
     comparison.add("gradient boosting", lambda: judge_baseline(boosting))
     comparison.add("mean", lambda: judge_baseline(DummyRegressor()))
     return comparison
+
+
+def _reason(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 def _features(model: Any, table: Table) -> tuple[np.ndarray, list[int]]:
