@@ -193,6 +193,17 @@ def test_options_that_make_no_sense_are_a_sentence(sales, tmp_path, option, valu
         run("fit", sales, "--target", "y", option, value, "-o", tmp_path / "m.catspace")
 
 
+def test_a_logarithm_is_that_of_a_number(sales, tmp_path):
+    table = write_classes(tmp_path, [1, 2, 3] * 20)
+    model, text = tmp_path / "m.catspace", "a regression needs numbers.\nHint: leave out --log"
+    run("fit", table, "--target", "kind", "--log", "-o", model)
+    assert catspace.load(model).target_transform == "log"
+    with pytest.raises(InputError, match=text):
+        run("fit", sales, "--target", "town", "--log", "-o", model)
+    with pytest.raises(InputError, match=r"^--log learns the logarithm of numbers"):
+        run("fit", sales, "--target", "y", "--log", "--task", "classification", "-o", model)
+
+
 def test_a_fit_keeps_a_row_to_learn_from(sales, tmp_path):
     (tmp_path / "few.csv").write_text("\n".join(sales.read_text().splitlines()[:6]) + "\n")
     arguments = ["--target", "y", "--task", "regression", "--validation", "0.99"]
@@ -203,5 +214,13 @@ def test_a_fit_keeps_a_row_to_learn_from(sales, tmp_path):
 def test_a_target_of_amounts_written_as_text_is_refused(tmp_path):
     rows = [f'"{i}.{i:03d},{i % 100:02d} €";{"ab"[i % 2]}' for i in range(1, 400)]
     (tmp_path / "t.csv").write_text("\n".join(["amount;town", *rows]) + "\n")
-    with pytest.raises(InputError, match=r"The target holds 359 different texts in 359 rows"):
+    with pytest.raises(InputError, match=r"The target holds 399 different texts in 399 rows"):
         run("fit", tmp_path / "t.csv", "--target", "amount", "-o", tmp_path / "m.catspace")
+
+
+def test_an_infinite_target_is_one_sentence(sales, tmp_path):
+    frame = pd.read_csv(sales)
+    frame.loc[::2, "y"] = np.inf
+    frame.to_csv(sales, index=False)
+    with pytest.raises(InputError, match=r"^Input y contains infinity, first in row 0"):
+        run("fit", sales, "--target", "y", "-o", tmp_path / "m.catspace")

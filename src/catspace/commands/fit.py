@@ -4,7 +4,7 @@ import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from catspace.data.reading import read_table, read_vector
 from catspace.data.roles import expand_dates
 from catspace.data.statistics import learn_encoder
 from catspace.data.table import Table, describe
-from catspace.data.target_statistics import TargetStatistics
+from catspace.data.target_statistics import TargetStatistics, learn_target
 from catspace.data.vocabulary import MISSING
 from catspace.estimators import EmbeddingClassifier, EmbeddingRegressor
 from catspace.exceptions import InputError, did_you_mean
@@ -49,6 +49,8 @@ class Request:
     def __post_init__(self) -> None:
         if self.task is not None and self.task not in TASKS:
             raise InputError(f'--task must be "regression" or "classification"; got {self.task!r}.')
+        if self.log and self.task == "classification":
+            raise InputError("--log learns the logarithm of numbers, and classes have none.")
         check_int("--networks", self.n_networks)
         check_seed("--seed", self.seed)
         check_real("--validation", self.validation, at_least=0, below=1)
@@ -79,19 +81,26 @@ class Request:
             "random_state": self.seed,
             "verbose": 1,
         }
-        if self._is_classification(y):
+        if self._is_class(y):
             return EmbeddingClassifier(**settings)
-        return EmbeddingRegressor(target_transform="log" if self.log else None, **settings)
+        return EmbeddingRegressor(target_transform=self.transform, **settings)
 
-    def _is_classification(self, y: np.ndarray) -> bool:
-        if self.task == "regression" and y.dtype.kind not in "iuf":
+    @property
+    def transform(self) -> Literal["log"] | None:
+        """What is learned of a target of numbers, in place of itself."""
+        return "log" if self.log else None
+
+    def _is_class(self, y: np.ndarray) -> bool:
+        task = "regression" if self.log else self.task
+        if task == "regression" and y.dtype.kind not in "iuf" and len(y):
+            option = "--log" if self.log else "--task"
             raise InputError(
                 f"The target {self.target!r} holds {y.dtype} values such as {y[0]!r}, and a "
                 f"regression needs numbers.",
-                hint="leave out --task, or choose another --target.",
+                hint=f"leave out {option}, or choose another --target.",
             )
-        if self.task is not None:
-            return self.task == "classification"
+        if task is not None:
+            return task == "classification"
         statistics = TargetStatistics("auto")
         statistics.add(y, None, 0)
         return statistics.is_class
@@ -141,8 +150,12 @@ def fit_files(request: Request, *, console: PlainConsole) -> Fitting:
     whole = read_table(arrow.drop_columns(list(request.drop)))
     whole = _with_known_target(whole, request.target, console)
     table, column = whole.pop(request.target)
-    model = request.make_model(read_vector(column, "target"))
+    y = read_vector(column, "target")
+    model = request.make_model(y)
     _introduce(table, request, f"{table.n_rows:,} rows", console)
+    if table.n_rows:  # all of it, so that what is wrong does not depend on the rows held back
+        is_class = isinstance(model, EmbeddingClassifier)
+        learn_target(y, "class" if is_class else "continuous", request.transform)
 
     order = np.random.default_rng(request.seed).permutation(table.n_rows)
     n_held_back = min(round(request.validation * table.n_rows), max(0, table.n_rows - 1))

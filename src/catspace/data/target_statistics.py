@@ -233,7 +233,8 @@ class TargetStatistics:
     def _add_classes(self, classes: _Classes) -> None:
         merged = classes if self._classes is None else self._classes.merge(classes)
         labels = merged.labels
-        is_fraction = labels.dtype.kind == "f" and bool((labels != np.floor(labels)).any())
+        with np.errstate(invalid="ignore"):  # infinity has no remainder, and is no class
+            is_fraction = labels.dtype.kind == "f" and bool((labels % 1 != 0).any())
         if is_fraction and self.kind == "class":
             raise InputError(
                 f"Unknown label type: continuous. The target holds {labels[labels % 1 != 0][0]:g}, "
