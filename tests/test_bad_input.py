@@ -57,6 +57,7 @@ def fit(X=X, y=y, weight=None, **parameters):
         (lambda: fit(quantile=2), "quantile must be a number above 0 and below 1; got 2."),
         (lambda: fit(target_transform="ln"), 'target_transform must be None, "log", "log1p", "pa'),
         (lambda: fit(n_networks=0), "n_networks must be a positive int; got 0."),
+        (lambda: fit(n_networks=10**9), "n_networks must be at most 10,000; got 1000000000."),
         (lambda: fit(batch_size=0.5), "batch_size must be a positive int; got 0.5."),
         (lambda: fit(learning_rate=0), "learning_rate must be a number above 0; got 0."),
         (lambda: fit(weight_decay=-1), "weight_decay must be a number at least 0; got -1."),

@@ -9,7 +9,14 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from catspace import EmbeddingEncoder, EmbeddingRegressor
-from catspace.exceptions import CatspaceError, CatspaceWarning, did_you_mean, shorten
+from catspace.exceptions import (
+    CatspaceError,
+    CatspaceWarning,
+    InputError,
+    did_you_mean,
+    shorten,
+    warn,
+)
 
 FAST = {"max_epochs": 1, "hidden_layer_sizes": (4,), "random_state": 0}
 X = pd.DataFrame({"shop_id": np.arange(40) % 7, "town": ["a", "b"] * 20})
@@ -68,3 +75,12 @@ def test_a_guess_ignores_case_and_is_silent_without_one():
 
 def test_a_long_list_is_cut():
     assert shorten(range(9)) == "[0, 1, 2, 3, 4, …]"
+
+
+def test_no_error_and_no_warning_carries_an_escape_sequence():
+    message, hint = "There is no column '\x1b[2J'.", "the columns are: a\x07, b."
+    assert str(InputError(message, hint=hint)) == (
+        "There is no column '\\x1b[2J'.\nHint: the columns are: a\\x07, b."
+    )
+    with pytest.warns(CatspaceWarning, match=r"^There is no column '\\x1b\[2J'\.\nHint: the"):
+        warn(message, hint=hint)

@@ -1,6 +1,7 @@
 """Pictures: that what is drawn is what the frame says, not how pretty it is."""
 
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import matplotlib as mpl
 import numpy as np
@@ -330,6 +331,15 @@ def test_a_dollar_sign_is_not_a_formula():
     written.append(plots.plot_distances(replace(many, column="$a$")).get_xlabel())
     shown = [text for text in written if "$a" in text]
     assert shown == [r"\$a\$", r"\$a\$", r"61 categories of \$a\$"]
+
+
+def test_a_control_character_is_drawn_as_an_escape(tmp_path):
+    names = ["\x1b[2J", "b\x01", "c", "d", "</svg>"]
+    source = make_embedding(np.random.default_rng(0).normal(size=(5, 2)), names)
+    ax = plots.plot_projection(analysis.project(source, "place"))
+    assert texts(ax.texts) == ["\\x1b[2J", "</svg>", "b\\x01", "c", "d"]
+    ax.figure.savefig(tmp_path / "p.svg")
+    ElementTree.parse(tmp_path / "p.svg")
 
 
 def test_another_frame_is_refused_with_a_sentence(states):

@@ -17,6 +17,7 @@ from catspace.data.origin import Origin
 from catspace.data.reading import read_table
 from catspace.data.vocabulary import N_SPECIAL, SPECIAL_NAMES, Vocabulary, category_array
 from catspace.exceptions import InputError, UnknownCategoryError, did_you_mean
+from catspace.names import visible
 from catspace.storage import model_file
 from catspace.storage.writing import replacing
 
@@ -210,12 +211,12 @@ class Embedding:
 
     def to_parquet(self, path: str | Path) -> None:
         """Write ``to_frame()`` to a Parquet file."""
-        with replacing(Path(path).expanduser()) as temporary:
-            pyarrow.parquet.write_table(self.to_arrow(), temporary)
+        with replacing(Path(path).expanduser()) as temporary, temporary.open("wb") as file:
+            pyarrow.parquet.write_table(self.to_arrow(), file)
 
     def to_tensorboard(self, directory: str | Path) -> None:
         """Write ``vectors.tsv`` and ``metadata.tsv`` for TensorBoard's embedding projector."""
-        folder = Path(directory)
+        folder = Path(directory).expanduser()
         folder.mkdir(parents=True, exist_ok=True)
         names = [re.sub(r"[\t\r\n]", " ", str(category)) for category in self.categories]
         labels = [f"{name}\t{count}" for name, count in zip(names, self.counts, strict=True)]
@@ -236,7 +237,10 @@ class Embedding:
 
         The format separates by spaces, so white space inside a category becomes ``_``.
         """
-        with replacing(Path(path)) as temporary, temporary.open("w", encoding="utf-8") as file:
+        with (
+            replacing(Path(path).expanduser()) as temporary,
+            temporary.open("w", encoding="utf-8") as file,
+        ):
             file.write(f"{len(self)} {self.dim}\n")
             for category, vector in zip(self.categories, self.vectors, strict=True):
                 word = re.sub(r"\s+", "_", str(category)) or "_"
@@ -311,7 +315,7 @@ class Embeddings(Mapping[str, Embedding]):
             raise UnknownCategoryError(
                 f"There is no embedding of a column {column!r}."
                 f"{did_you_mean(column, self._embeddings)}",
-                hint=f"the embedded columns are: {', '.join(map(str, self._embeddings))}.",
+                hint=f"the embedded columns are: {', '.join(map(visible, self._embeddings))}.",
             ) from None
 
     def __iter__(self) -> Iterator[str]:
@@ -321,7 +325,9 @@ class Embeddings(Mapping[str, Embedding]):
         return len(self._embeddings)
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}: {len(e)}x{e.dim}" for name, e in self._embeddings.items())
+        inside = ", ".join(
+            f"{visible(name)}: {len(e)}x{e.dim}" for name, e in self._embeddings.items()
+        )
         return f"Embeddings({inside})"
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
+from catspace.names import visible_lines
+
 # Frames of these packages stand between a user's line and what catspace has to say about it.
 _HERE = Path(__file__).parent
 _BETWEEN = ("sklearn", "joblib")
@@ -23,7 +25,7 @@ class CatspaceError(ValueError):
     """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message if hint is None else f"{message}\nHint: {hint}")
+        super().__init__(_sentence(message, hint))
 
 
 class InputError(CatspaceError):
@@ -72,8 +74,11 @@ def warn(
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _is_between(frame.f_code.co_filename):
         level, frame = level + 1, frame.f_back
-    text = message if hint is None else f"{message}\nHint: {hint}"
-    warnings.warn(text, category, stacklevel=level)
+    warnings.warn(_sentence(message, hint), category, stacklevel=level)
+
+
+def _sentence(message: str, hint: str | None) -> str:
+    return visible_lines(message if hint is None else f"{message}\nHint: {hint}")
 
 
 def _is_between(file: str) -> bool:

@@ -12,6 +12,7 @@ import narwhals as nw
 import numpy as np
 
 from catspace.exceptions import CatspaceError, InputError, shorten
+from catspace.names import visible
 
 try:
     from matplotlib import pyplot as plt
@@ -377,7 +378,7 @@ def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float,
 
 
 def _short(name: Any, most: int = 24) -> str:
-    text = str(name).replace("$", r"\$")  # or matplotlib would read it as a formula
+    text = visible(name).replace("$", r"\$")  # or matplotlib would read it as a formula
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

@@ -51,6 +51,12 @@ def check_real(
     raise ParameterError(f"{name} must be a number {wanted}; got {value!r}.")
 
 
+def check_seed(name: str, value: int) -> None:
+    """Raise where a number is none that scikit-learn takes for a seed."""
+    if not 0 <= value < 2**32:
+        raise ParameterError(f"{name} must be an int from 0 to {2**32 - 1}; got {value}.")
+
+
 def is_count(value: Any) -> bool:
     """Whether a value is a positive int."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 1

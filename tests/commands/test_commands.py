@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import catspace
 from catspace.commands.cli import app
 from catspace.exceptions import CatspaceError
-from catspace.storage.sinks import TableSink, without_formulas
+from catspace.storage.sinks import TableSink
 
 runner = CliRunner()
 
@@ -109,6 +109,20 @@ def test_transform_adds_a_column_for_each_dimension(files):
     names = model.get_feature_names_out().tolist()
     vectors = pd.read_parquet(out)[names].to_numpy()
     np.testing.assert_array_equal(vectors, model.transform(folder / "sales.csv"))
+
+
+def test_transform_gives_numbers_on_the_networks_scale_beside_the_files_own(tmp_path):
+    frame = pd.DataFrame({"town": list("abc") * 20, "size": np.arange(60.0), "y": np.arange(60.0)})
+    frame.loc[3, "size"] = None
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    model, out = tmp_path / "m.catspace", tmp_path / "v.csv"
+    run("fit", tmp_path / "t.csv", "--target", "y", "--task", "regression", "-o", model)
+    run("transform", model, tmp_path / "t.csv", "-o", out)
+    found, vectors = pd.read_csv(out), catspace.load(model).transform(tmp_path / "t.csv")
+    pd.testing.assert_frame_equal(found[["town", "size", "y"]], frame)
+    added = found.drop(columns=["town", "size", "y"])
+    assert added.columns[-2:].tolist() == ["size_scaled", "size_missing"]
+    np.testing.assert_allclose(added.to_numpy(), vectors, rtol=1e-6)
 
 
 def test_a_pattern_stands_for_many_files(files):
@@ -220,7 +234,7 @@ def test_export_tells_what_goes_in_and_what_comes_out(files):
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ("nowhere/m.onnx", r"cannot be written: No such file or directory"),
+        ("nowhere/m.onnx", r"^There is no folder '.*nowhere' to write to"),
         ("folder.onnx", r"folder.onnx' cannot be written: Is a directory"),
     ],
 )
@@ -254,10 +268,31 @@ def test_names_that_look_like_formulas_are_made_safe_in_csv(tmp_path):
     assert set(pd.read_parquet(tmp_path / "v.parquet")["category"]) == {"=1+1", "@b", "c", "-d"}
 
 
-def test_without_formulas_leaves_missing_alone():
-    import pyarrow as pa
+def test_classes_that_look_like_formulas_are_made_safe_in_csv(tmp_path):
+    frame = pd.DataFrame({"=a": ["x", "y"] * 100, "b": [-1.5, 2] * 100, "kind": ["=1", "-z"] * 100})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    model, out = tmp_path / "m.catspace", tmp_path / "p.csv"
+    run("fit", tmp_path / "t.csv", "--target", "kind", "-o", model)
+    run("predict", model, tmp_path / "t.csv", "--proba", "-o", out)
+    found = pd.read_csv(out)
+    assert found.columns.tolist() == [
+        "'=a", "b", "kind", "prediction", "probability_-z", "probability_=1",
+    ]  # fmt: skip
+    assert set(found["prediction"]) == {"'=1", "'-z"}
+    assert (found["prediction"] == found["kind"]).all()
+    assert found["b"].tolist() == frame["b"].tolist()
+    run("transform", model, tmp_path / "t.csv", "-o", out)
+    assert not [name for name in pd.read_csv(out).columns if name.startswith("=")]
 
-    assert without_formulas(pa.array(["=x", None, "y"])).to_pylist() == ["'=x", None, "y"]
+
+def test_a_parquet_file_with_lists_is_scored_into_csv(tmp_path):
+    frame = pd.DataFrame({"town": ["a", "b"] * 50, "y": np.arange(100.0)})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.assign(tags=[[1, 2]] * 100).to_parquet(tmp_path / "t.parquet")
+    model, out = tmp_path / "m.catspace", tmp_path / "p.csv"
+    run("fit", tmp_path / "t.csv", "--target", "y", "-o", model)
+    run("predict", model, tmp_path / "t.parquet", "-o", out)
+    assert pd.read_csv(out)["tags"].tolist() == ["[1, 2]"] * 100
 
 
 @pytest.mark.parametrize(
@@ -327,8 +362,9 @@ def test_a_folder_that_is_not_there_is_named(files, tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a disk that is full")  # noqa: PTH110
 def test_a_full_disk_leaves_nothing_under_the_final_name(files, tmp_path, monkeypatch):
-    monkeypatch.setattr("secrets.token_hex", lambda n_bytes: "full")
-    (tmp_path / ".p.csv.full").symlink_to("/dev/full")
+    full = tmp_path / "full"
+    full.symlink_to("/dev/full")
+    monkeypatch.setattr("catspace.storage.writing._create", lambda *place, **options: (full, None))
     import pyarrow as pa
 
     sink = TableSink(tmp_path / "p.csv")

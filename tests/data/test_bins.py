@@ -90,6 +90,7 @@ def test_a_saved_model_cuts_the_same(wave, tmp_path):
     [
         ({"y": 5}, ParameterError, "discretize names 'y', which is not a column"),
         ({"x": 1}, ParameterError, "discretize must give 'x' an int of at least 2"),
+        ({"x": 10**9}, ParameterError, "discretize must give 'x' at most 100,000 bins; got 10"),
         ({"x": "kmeans"}, ParameterError, 'an int of at least 2, "quantile" or "tree"; got'),
         (["x"], ParameterError, "discretize must be a dict of column to a number of bins"),
         ({"town": 5}, InputError, "discretize names 'town', which does not hold numbers"),

@@ -85,3 +85,20 @@ def test_class_labels_of_any_type_round_trip_through_state():
 def test_a_class_that_fit_has_not_met_says_so():
     with pytest.raises(InputError, match=r"class .*'c'.*, which fit has not met"):
         learn_target(["a", "b"], "class").encode(np.array(["c"]))
+
+
+def test_a_text_for_nearly_every_row_is_no_class():
+    amounts = [f"{i},20 €" for i in range(100)]
+    with pytest.raises(
+        InputError, match=r"^The target holds 100 different texts in 100 rows, such"
+    ):
+        learn_target(amounts, "class")
+    with pytest.raises(InputError, match=r"write them as numbers, such as 5387\.20"):
+        learn_target(amounts, "auto")
+
+
+@pytest.mark.parametrize(
+    "labels", [["a", "b"], [f"c{i}" for i in range(20)], [f"c{i // 2}" for i in range(100)]]
+)
+def test_few_rows_of_each_class_are_enough(labels):
+    assert set(learn_target(labels, "class").classes) == set(labels)

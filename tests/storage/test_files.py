@@ -207,3 +207,18 @@ def test_a_broken_parquet_file_says_so(tmp_path):
     path.write_bytes(b"PAR1 but not really PAR1")
     with pytest.raises(InputError, match=r"broken.parquet' cannot be read"):
         read_file(path)
+
+
+def test_text_of_a_parquet_file_that_is_not_utf_8_is_a_sentence(tmp_path):
+    good = pa.array(["\u00e9a", "b"])
+    _, offsets, letters = good.buffers()
+    bad = pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"\xff\xfe" + letters[2:4]))
+    pyarrow.parquet.write_table(pa.table({"town": bad, "y": [1, 2]}), tmp_path / "t.parquet")
+    for read in (
+        lambda: read_file(tmp_path / "t.parquet"),
+        lambda: list(open_file(tmp_path / "t.parquet").blocks(10)),
+    ):
+        with pytest.raises(
+            InputError, match=r"Column 'town' of '.*t.parquet' cannot be read: .*UTF"
+        ):
+            read()

@@ -68,7 +68,7 @@ def test_a_newer_format_asks_for_an_upgrade(path, monkeypatch):
     monkeypatch.setattr(model_file, "FORMAT_VERSION", 99)
     model_file.write(path, {}, ARRAYS)
     monkeypatch.undo()
-    with pytest.raises(ModelFileError, match=r"has format 99, and this catspace reads up to 1\."):
+    with pytest.raises(ModelFileError, match=r"has format 99, and this catspace reads up to 2\."):
         model_file.read(path)
 
 
@@ -105,3 +105,9 @@ def test_a_folder_in_the_place_of_the_file_is_a_sentence(tmp_path):
     with pytest.raises(ModelFileError, match=r"taken' cannot be written: Is a directory"):
         model_file.write(tmp_path / "taken", {}, {"a": np.zeros(1)})
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_the_same_model_is_the_same_bytes_however_often_it_is_saved(tmp_path):
+    for i in range(12):
+        model_file.write(tmp_path / str(i), {"name": "é\n"}, ARRAYS)
+    assert len({(tmp_path / str(i)).read_bytes() for i in range(12)}) == 1

@@ -1,9 +1,12 @@
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
 from catspace.exceptions import CatspaceError, ModelFileError
+from catspace.storage import writing
 from catspace.storage.writing import explaining, replacing, write_text
 
 
@@ -27,12 +30,80 @@ def test_what_was_written_takes_the_place_of_the_old_file(path):
     assert names(path.parent) == ["notes.txt"]
 
 
-def test_a_file_has_the_permissions_of_any_new_file(path):
-    beside = path.with_name("beside.txt")
+def mode(file):
+    return stat.S_IMODE(file.stat().st_mode)
+
+
+def test_a_new_file_has_the_permissions_of_any_new_file(path):
+    beside, new = path.with_name("beside.txt"), path.with_name("new.txt")
     beside.write_text("")
-    path.chmod(0o600)
+    write_text(new, "new")
+    assert mode(new) == mode(beside)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions are others there")
+@pytest.mark.parametrize("permissions", [0o600, 0o640, 0o444, 0o755])
+def test_a_file_that_is_replaced_keeps_its_permissions(path, permissions):
+    path.chmod(permissions)
+    with replacing(path) as temporary:
+        assert mode(temporary) == 0o600
+        temporary.write_text("new")
+    assert (path.read_text(), mode(path)) == ("new", permissions)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_link_stays_a_link_and_the_file_behind_it_is_replaced(tmp_path, is_there):
+    (tmp_path / "store").mkdir()
+    (tmp_path / "links").mkdir()
+    real, link = tmp_path / "store" / "m.txt", tmp_path / "links" / "latest.txt"
+    if is_there:
+        real.write_text("old")
+    link.symlink_to("../store/m.txt")
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+    assert (names(tmp_path / "store"), names(tmp_path / "links")) == (["m.txt"], ["latest.txt"])
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_write(path):
+    code = (
+        "import os, sys; from pathlib import Path; from catspace.storage.writing import replacing\n"
+        "with replacing(Path(sys.argv[1])) as temporary:\n"
+        "    temporary.write_text('half'); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+    (left,) = [file for file in path.parent.iterdir() if file != path]
+    assert left.read_text() == "half"
+    kept = [left.with_name(left.name.replace("notes", "other")), left.with_name(".notes.txt.mine")]
+    for file in kept:
+        file.write_text("not of this place")
     write_text(path, "new")
-    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE(beside.stat().st_mode)
+    assert names(path.parent) == sorted(["notes.txt", *(file.name for file in kept)])
+
+
+def test_what_somebody_still_writes_is_left_alone(path):
+    with replacing(path) as one, replacing(path) as other:
+        one.write_text("one")
+        other.write_text("other")
+        write_text(path, "new")
+        assert (one.read_text(), other.read_text()) == ("one", "other")
+    assert path.read_text() == "one"
+    assert names(path.parent) == ["notes.txt"]
+
+
+def test_a_file_that_was_removed_before_it_was_locked_is_made_again(path, monkeypatch):
+    lock, removed = writing._lock, []
+
+    def remove_first(file, *, wait):
+        if wait and not removed:
+            removed.extend(other for other in path.parent.iterdir() if other != path)
+            removed[0].unlink()
+        return lock(file, wait=wait)
+
+    monkeypatch.setattr(writing, "_lock", remove_first)
+    write_text(path, "new")
+    assert len(removed) == 1
+    assert path.read_text() == "new"
 
 
 @pytest.mark.parametrize("error", [ValueError, OSError, KeyboardInterrupt])

@@ -3,21 +3,23 @@
 What a command needs is imported when the command runs: `catspace --help` loads none of it.
 """
 
+import csv
+import io
 import json
 import sys
 import time
 import warnings
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 try:
     import typer
 except ImportError:  # pragma: no cover - only where the extra is not installed
     sys.exit('The command line needs typer. Install it with: pip install "catspace[cli]"')
 
-from rich.console import Console
-
 from catspace.exceptions import CatspaceError
+from catspace.names import visible, visible_lines
+from catspace.terminal import PlainConsole
 
 app = typer.Typer(
     name="catspace",
@@ -58,6 +60,10 @@ def fit(
     categorical: Annotated[
         str, typer.Option(help="Columns of integers that are categories, separated by commas.")
     ] = "",
+    date_parts: Annotated[
+        str,
+        typer.Option(help="What columns of dates are taken apart into: year,month,day_of_week."),
+    ] = "",
     drop: Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")] = "",
     task: Annotated[
         str | None, typer.Option(help="regression or classification; by default, the target says.")
@@ -82,46 +88,60 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Learn from a table: vectors for its categories, and a model that predicts."""
-    _check_folders(out, report)
-    from catspace.commands.fit import Request, fit_files, fit_on_cluster
-    from catspace.commands.scores import score_grid
+    from catspace.commands.places import check_places, save_somewhere
 
-    console = Console(stderr=as_json)
-    named = _names(categorical)
-    request = Request(source, target, named, _names(drop), task, log, networks, seed)
+    console, start = PlainConsole(stderr=as_json), time.perf_counter()
+    check_places(out, report, source=source)
+    from catspace.commands.fit import Request, fit_files, fit_on_cluster
+
+    request = Request(
+        source,
+        target,
+        categorical=_names(categorical),
+        drop=_names(drop),
+        date_parts=_names(date_parts),
+        task=task,
+        log=log,
+        n_networks=networks,
+        seed=seed,
+        validation=validation,
+    )
     if ray is not None:
         if report is not None:
             raise CatspaceError(
                 "--report needs the rows here, and --ray leaves them where they are.",
                 hint="catspace report MODEL --data FILE, with some of the rows.",
             )
-        start = time.perf_counter()
         model = fit_on_cluster(request, address=ray, num_workers=workers, console=console)
-        model.save(out)
+        save_somewhere(model, out)
         seconds = time.perf_counter() - start
         console.print(
-            f"Trained by {workers} workers in {seconds:.1f} s. The model is in [bold]{out}[/bold]."
+            f"Trained by {workers} workers in {seconds:.1f} s. The model is in {visible(out)}."
         )
         if as_json:
-            print(json.dumps({"model": str(out)}))
+            _print_json({"model": str(out)})
         return
-    fitting = fit_files(request, validation=validation, console=console)
-    fitting.model.save(out)
-    n_rows = fitting.table.n_rows
-    if fitting.scores and not as_json:
-        console.print(score_grid(fitting.scores, fitting.n_validation))
+    if report is not None:
+        from catspace.export.report import check_report
+
+        check_report()
+    fitting = fit_files(request, console=console)
+    save_somewhere(fitting.model, out)
+    n_rows = len(fitting.used)
     console.print(
-        f"Trained on {n_rows:,} rows in {fitting.seconds:.1f} s. The model is in "
-        f"[bold]{out}[/bold]."
+        f"Trained on {n_rows:,} rows in {fitting.seconds:.1f} s. The model is in {visible(out)}."
     )
+    # Only now: whatever becomes of the scores, the model is there.
+    found = fitting.score(seed=seed)
+    _show_scores(found, len(fitting.held_back), console, is_brief=as_json)
     if report is not None:
         from catspace.commands.report import report_model
 
-        report_model(fitting.model, report, fitting.table, scores=fitting.scores, console=console)
+        report_model(fitting.model, report, fitting.training, scores=found.scores, console=console)
     if as_json:
         page = None if report is None else str(report)
-        result = {"model": str(out), "scores": fitting.scores, "rows": n_rows, "report": page}
-        print(json.dumps(result))
+        result = {"model": str(out), "scores": found.scores, "notes": found.notes, "rows": n_rows}
+        _print_json({**result, "report": page})
 
 
 @app.command(epilog="Example: catspace predict sales.catspace new.csv -o predicted.csv")
@@ -133,7 +153,10 @@ def predict(
         bool, typer.Option("--proba", help="Add the probability of each class.")
     ] = False,
 ) -> None:
-    """Predict for a file of any size; its columns and its order stay as they are."""
+    """Predict for a file of any size; its columns and its order stay as they are.
+
+    In CSV files an apostrophe goes before text that a spreadsheet would run as a formula.
+    """
     _score(model, source, out, what="predict", probabilities=proba)
 
 
@@ -156,9 +179,9 @@ def neighbors(
 
     found = find_neighbours(model, column, category, k)
     if as_json:
-        print(json.dumps(found, ensure_ascii=False, default=str))
+        _print_json(found)
     else:
-        Console().print(neighbour_grid(found, column, category))
+        PlainConsole().print(neighbour_grid(found, column, category))
 
 
 @app.command(epilog="Example: catspace embeddings sales.catspace --column store -o store.csv")
@@ -191,13 +214,15 @@ def report(
     ] = None,
 ) -> None:
     """Write what a model learned as one page that opens in any browser, offline."""
-    _check_folders(out)
+    from catspace.commands.places import check_places
+
+    check_places(out, models=[model], source=data)
     from catspace.commands.fit import read_source
     from catspace.commands.report import report_model
     from catspace.estimators import load
 
     table = None if data is None else read_source(data)
-    report_model(load(model), out, table, target, console=Console())
+    report_model(load(model), out, table, target, console=PlainConsole())
 
 
 @app.command(epilog="Example: catspace info sales.catspace")
@@ -207,9 +232,9 @@ def info(model: Model, as_json: AsJson = False) -> None:
 
     found = describe_model(model)
     if as_json:
-        print(json.dumps(found, ensure_ascii=False))
+        _print_json(found)
     else:
-        Console().print(info_grid(found))
+        PlainConsole().print(info_grid(found))
 
 
 @app.command(epilog="Example: catspace export sales.catspace --onnx sales.onnx")
@@ -219,16 +244,22 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a model as an ONNX graph, from raw values to predictions."""
+    from catspace.commands.places import check_places
+
+    check_places(onnx, models=[model])
     from catspace.commands.export import export_grid, export_onnx
 
     written = export_onnx(model, onnx)
     if as_json:
-        print(json.dumps(written, ensure_ascii=False))
+        _print_json(written)
     else:
-        Console().print(export_grid(written))
+        PlainConsole().print(export_grid(written))
 
 
 def _score(model: Path, source: str, out: str, *, what: str, probabilities: bool = False) -> None:
+    from catspace.commands.places import check_places
+
+    check_places(out, models=[model], source=source)
     from catspace.commands.predict import score_files
     from catspace.estimators import load
 
@@ -236,18 +267,28 @@ def _score(model: Path, source: str, out: str, *, what: str, probabilities: bool
     n_rows = score_files(load(model), source, out, what=what, probabilities=probabilities)
     seconds = time.perf_counter() - start
     if out != "-":
-        Console(stderr=True).print(f"{n_rows:,} rows in {seconds:.1f} s: {out}")
+        PlainConsole(stderr=True).print(f"{n_rows:,} rows in {seconds:.1f} s: {visible(out)}")
 
 
-def _check_folders(*files: Path | None) -> None:
-    """Say before the work, not after it, that there is no place for its result."""
-    for file in files:
-        if file is not None and not file.expanduser().parent.is_dir():
-            raise CatspaceError(f"There is no folder {str(file.parent)!r} to write to.")
+def _show_scores(found: Any, n_rows: int, console: PlainConsole, *, is_brief: bool) -> None:
+    from catspace.commands.scores import score_grid
+
+    if found.scores and not is_brief:
+        console.print(score_grid(found.scores, n_rows))
+    for note in found.notes:
+        console.print(note, highlight=False)
+
+
+def _print_json(record: Any) -> None:
+    """Print JSON, with letters as they are where a terminal shows them as they are."""
+    text = json.dumps(record, ensure_ascii=False, default=str)
+    print(text if visible(text) == text else json.dumps(record, default=str))
 
 
 def _names(listed: str) -> list[str]:
-    return [name.strip() for name in listed.split(",") if name.strip()]
+    """Return the names in a list; one that has a comma in it stands in double quotes."""
+    names = next(csv.reader([listed], skipinitialspace=True), [])
+    return [name.strip() for name in names if name.strip()]
 
 
 @app.command(epilog="Example: catspace reproduce --data ~/kaggle --only knn,xgboost:ee")
@@ -287,6 +328,9 @@ def reproduce(
     Each number is kept as soon as it is there: a run that was interrupted goes on where it
     stopped.
     """
+    from catspace.validation import check_seed
+
+    check_seed("--seed", seed)
     try:
         from catspace.paper.reproduce import reproduce as run
     except ImportError as error:
@@ -310,15 +354,28 @@ def reproduce(
 
 def main() -> NoReturn:
     """Run the command: errors are one sentence on standard error, with exit code 1."""
+    # A name that the terminal's encoding lacks is shown as an escape, and ends nothing.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     # A warning is for the user of the command, who does not care which line of ours gave it.
-    warnings.showwarning = lambda message, *where, **more: print(
-        f"catspace: {message}", file=sys.stderr
-    )
+    warnings.showwarning = lambda message, *where, **more: _say(message)
     try:
         app(standalone_mode=True)
     except CatspaceError as error:
         if _State.debug:
             raise
-        print(f"catspace: {error}", file=sys.stderr)
+        _say(error)
+        sys.exit(1)
+    except OSError as error:
+        if _State.debug or error.filename is None:
+            raise
+        _say(f"{str(error.filename)!r}: {error.strerror}.")
         sys.exit(1)
     sys.exit(0)
+
+
+def _say(message: object) -> None:
+    """Tell the user of the command what an error or a warning says, in the command's words."""
+    from catspace.commands.wording import in_options
+
+    print(f"catspace: {visible_lines(in_options(message))}", file=sys.stderr)

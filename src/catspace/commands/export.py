@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Table as Grid
 
 from catspace.estimators import load
 from catspace.export.onnx import to_onnx
+from catspace.names import visible
 from catspace.storage.writing import write_bytes
 
 Record = dict[str, Any]
@@ -35,12 +35,10 @@ def export_grid(written: Record) -> Grid:
         "type",
         "holds",
         "where missing",
-        title=escape(
-            f"{written['file']}, {written['bytes'] / 1e6:.1f} MB, returns "
-            f"{' and '.join(written['outputs'])}"
-        ),
+        title=f"{visible(written['file'])}, {written['bytes'] / 1e6:.1f} MB, returns "
+        f"{' and '.join(written['outputs'])}",
     )
     for column in written["inputs"]:
         shown = "NaN" if column["type"] == "double" else repr(column["missing"])
-        grid.add_row(escape(column["name"]), column["type"], column["holds"], escape(shown))
+        grid.add_row(visible(column["name"]), column["type"], column["holds"], visible(shown))
     return grid

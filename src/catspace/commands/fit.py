@@ -1,26 +1,30 @@
 """From files to a model: what the columns are, training, and scores beside plain baselines."""
 
+import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from rich.console import Console
 from rich.table import Table as Grid
 
-from catspace.commands.scores import Scores, compare
+from catspace.commands.scores import Comparison, compare
 from catspace.data.reading import read_table, read_vector
+from catspace.data.roles import expand_dates
 from catspace.data.statistics import learn_encoder
 from catspace.data.table import Table, describe
-from catspace.data.target_statistics import TargetStatistics
+from catspace.data.target_statistics import TargetStatistics, learn_target
 from catspace.data.vocabulary import MISSING
 from catspace.estimators import EmbeddingClassifier, EmbeddingRegressor
 from catspace.exceptions import InputError, did_you_mean
 from catspace.model.sizes import embedding_dims
+from catspace.names import visible
 from catspace.storage.blocks import FileBlocks, share_shapes
 from catspace.storage.files import find_files, open_file, read_file, standard_input
+from catspace.terminal import PlainConsole
+from catspace.validation import check_int, check_real, check_seed
 
 TASKS = ("regression", "classification")
 _FEW_INTEGERS = 2_000
@@ -35,10 +39,21 @@ class Request:
     target: str
     categorical: Sequence[str] = ()
     drop: Sequence[str] = ()
+    date_parts: Sequence[str] = ()
     task: str | None = None
     log: bool = False
     n_networks: int = 1
     seed: int = 0
+    validation: float = 0.1  # share of the rows to hold back
+
+    def __post_init__(self) -> None:
+        if self.task is not None and self.task not in TASKS:
+            raise InputError(f'--task must be "regression" or "classification"; got {self.task!r}.')
+        if self.log and self.task == "classification":
+            raise InputError("--log learns the logarithm of numbers, and classes have none.")
+        check_int("--networks", self.n_networks)
+        check_seed("--seed", self.seed)
+        check_real("--validation", self.validation, at_least=0, below=1)
 
     def check(self, columns: Sequence[str]) -> None:
         """Raise where an option names something that is not a column."""
@@ -49,32 +64,43 @@ class Request:
                     raise InputError(
                         f"{option} names {name!r}, which is not a column."
                         f"{did_you_mean(name, columns)}",
-                        hint=f"the columns are: {', '.join(columns)}.",
+                        hint=f"the columns are: {', '.join(map(visible, columns))}.",
                     )
-        if self.task is not None and self.task not in TASKS:
-            raise InputError(f'--task must be "regression" or "classification"; got {self.task!r}.')
+
+    @property
+    def roles(self) -> dict[str, Any]:
+        """What decides how columns are used, as the estimators and `learn_encoder` take it."""
+        categorical = list(self.categorical) or "from_dtype"
+        return {"categorical_features": categorical, "date_parts": list(self.date_parts) or None}
 
     def make_model(self, y: np.ndarray) -> EmbeddingRegressor | EmbeddingClassifier:
         """Return the estimator for a target, of which some rows are enough."""
         settings: dict[str, Any] = {
-            "categorical_features": list(self.categorical) or "from_dtype",
+            **self.roles,
             "n_networks": self.n_networks,
             "random_state": self.seed,
             "verbose": 1,
         }
-        if self._is_classification(y):
+        if self._is_class(y):
             return EmbeddingClassifier(**settings)
-        return EmbeddingRegressor(target_transform="log" if self.log else None, **settings)
+        return EmbeddingRegressor(target_transform=self.transform, **settings)
 
-    def _is_classification(self, y: np.ndarray) -> bool:
-        if self.task == "regression" and y.dtype.kind not in "iuf":
+    @property
+    def transform(self) -> Literal["log"] | None:
+        """What is learned of a target of numbers, in place of itself."""
+        return "log" if self.log else None
+
+    def _is_class(self, y: np.ndarray) -> bool:
+        task = "regression" if self.log else self.task
+        if task == "regression" and y.dtype.kind not in "iuf" and len(y):
+            option = "--log" if self.log else "--task"
             raise InputError(
                 f"The target {self.target!r} holds {y.dtype} values such as {y[0]!r}, and a "
                 f"regression needs numbers.",
-                hint="leave out --task, or choose another --target.",
+                hint=f"leave out {option}, or choose another --target.",
             )
-        if self.task is not None:
-            return self.task == "classification"
+        if task is not None:
+            return task == "classification"
         statistics = TargetStatistics("auto")
         statistics.add(y, None, 0)
         return statistics.is_class
@@ -82,13 +108,27 @@ class Request:
 
 @dataclass(frozen=True)
 class Fitting:
-    """What came out of a fit: the model, and how it does on rows that it has not seen."""
+    """What came out of a fit, and what is needed to see how well it does."""
 
     model: EmbeddingRegressor | EmbeddingClassifier
-    scores: Scores  # empty where no rows were held back
-    table: Table  # the rows that the model was trained on, target included
-    n_validation: int  # how many rows were held back
+    whole: Table  # all rows, target included
+    target: str
+    used: np.ndarray  # the rows that the model was trained on
+    held_back: np.ndarray  # the others
     seconds: float
+
+    @property
+    def training(self) -> Table:
+        """The rows that the model was trained on, target included."""
+        return self.whole.take(self.used)
+
+    def score(self, *, seed: int) -> Comparison:
+        """Return how the model does on the rows that it has not seen."""
+        if not len(self.held_back):
+            return Comparison()
+        table, column = self.whole.pop(self.target)
+        y = read_vector(column, "target")
+        return compare(self.model, table, y, self.used, self.held_back, seed=seed)
 
 
 def read_source(source: str) -> pa.Table:
@@ -103,7 +143,7 @@ def read_source(source: str) -> pa.Table:
         raise InputError(f"The files of {source!r} do not fit together: {error}") from None
 
 
-def fit_files(request: Request, *, validation: float = 0.1, console: Console) -> Fitting:
+def fit_files(request: Request, *, console: PlainConsole) -> Fitting:
     """Fit a model to files, telling the user what happens."""
     arrow = read_source(request.source)
     request.check(arrow.column_names)
@@ -113,22 +153,21 @@ def fit_files(request: Request, *, validation: float = 0.1, console: Console) ->
     y = read_vector(column, "target")
     model = request.make_model(y)
     _introduce(table, request, f"{table.n_rows:,} rows", console)
+    if table.n_rows:  # all of it, so that what is wrong does not depend on the rows held back
+        is_class = isinstance(model, EmbeddingClassifier)
+        learn_target(y, "class" if is_class else "continuous", request.transform)
 
     order = np.random.default_rng(request.seed).permutation(table.n_rows)
-    n_validation = round(validation * table.n_rows)
-    held_back, used = np.sort(order[:n_validation]), np.sort(order[n_validation:])
+    n_held_back = min(round(request.validation * table.n_rows), max(0, table.n_rows - 1))
+    held_back, used = np.sort(order[:n_held_back]), np.sort(order[n_held_back:])
     start = time.perf_counter()
-    training = whole.take(used)
-    model.fit(training, request.target)
+    model.fit(whole.take(used), request.target)
     seconds = time.perf_counter() - start
-    scores: Scores = {}
-    if n_validation:
-        scores = compare(model, table, y, used, held_back, seed=request.seed)
-    return Fitting(model, scores, training, n_validation, seconds)
+    return Fitting(model, whole, request.target, used, held_back, seconds)
 
 
 def fit_on_cluster(
-    request: Request, *, address: str, num_workers: int, console: Console
+    request: Request, *, address: str, num_workers: int, console: PlainConsole
 ) -> EmbeddingRegressor | EmbeddingClassifier:
     """Fit a model to files on a Ray cluster; they are never read here as a whole."""
     from catspace import distributed
@@ -149,53 +188,44 @@ def fit_on_cluster(
     return distributed.fit(model, files, request.target, num_workers=num_workers, parallel=parallel)
 
 
-def _with_known_target(table: Table, target: str, console: Console) -> Table:
+def _with_known_target(table: Table, target: str, console: PlainConsole) -> Table:
     values = read_vector(table.pop(target)[1], "target")
     is_known = np.array([value is not None and value == value for value in values])
     if is_known.all():
         return table
-    console.print(f"{(~is_known).sum():,} rows without {target} are left out.")
+    console.print(f"{(~is_known).sum():,} rows without {visible(target)} are left out.")
     return table.take(np.flatnonzero(is_known))
 
 
-def _introduce(table: Table, request: Request, rows: str, console: Console) -> None:
+def _introduce(table: Table, request: Request, rows: str, console: PlainConsole) -> None:
     """Tell how the columns are understood."""
-    console.print(_describe(table, request.categorical), f"{rows}, to predict {request.target}")
+    console.print(_describe(table, request.roles))
+    console.print(f"{rows}, to predict {visible(request.target)}")
     _hint_at_categories(table, request.categorical, console)
 
 
-def _describe(table: Table, categorical: Sequence[str]) -> Grid:
+def _describe(table: Table, roles: Mapping[str, Any]) -> Grid:
     """Return how each column is understood."""
-    encoder = learn_encoder(table, categorical_features=list(categorical) or "from_dtype")
+    encoder = learn_encoder(table, **roles)
+    table = expand_dates(table, encoder.dates, encoder.date_parts)
     dims = embedding_dims("auto", encoder.n_values)
     grid = Grid("column", "holds", "is used as", "values", "missing", "dimension")
     for column in table.columns:
         if column.name in encoder.vocabularies:
             vocabulary = encoder.vocabularies[column.name]
-            grid.add_row(
-                column.name,
-                describe(column.type),
-                "category",
-                f"{vocabulary.n_categories:,}",
-                f"{vocabulary.counts[MISSING]:,}",
-                str(dims[column.name]),
-            )
+            used_as, dim = "category", str(dims[column.name])
+            n_values, n_missing = vocabulary.n_categories, vocabulary.counts[MISSING]
         else:
             values = column.to_numbers()
             missing = np.isnan(values)
-            n_values = len(np.unique(values[~missing]))
-            grid.add_row(
-                column.name,
-                describe(column.type),
-                "number",
-                f"{n_values:,}",
-                f"{missing.sum():,}",
-                "",
-            )
+            used_as, dim = "number", ""
+            n_values, n_missing = len(np.unique(values[~missing])), missing.sum()
+        cells = (describe(column.type), used_as, f"{n_values:,}", f"{n_missing:,}", dim)
+        grid.add_row(visible(column.name), *cells)
     return grid
 
 
-def _hint_at_categories(table: Table, categorical: Sequence[str], console: Console) -> None:
+def _hint_at_categories(table: Table, categorical: Sequence[str], console: PlainConsole) -> None:
     """Tell of columns of few different integers, which may be categories as well as counts."""
     names = [
         column.name
@@ -205,10 +235,10 @@ def _hint_at_categories(table: Table, categorical: Sequence[str], console: Conso
         and len(np.unique(column.to_numbers())) <= _FEW_INTEGERS
     ]
     if names:
-        listed = ",".join(names)
+        listed = shlex.quote(",".join(names))
         console.print(
             f"Hint: these columns hold few different integers and are used as numbers. If they "
-            f"are categories, say so: --categorical {listed}",
+            f"are categories, say so: --categorical {visible(listed)}",
             highlight=False,
             soft_wrap=True,  # so that it can be copied
         )

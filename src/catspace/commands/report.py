@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from catspace.export.report import write_report
+from catspace.names import visible
+from catspace.terminal import PlainConsole, as_text
 
 
 def report_model(
@@ -17,7 +17,7 @@ def report_model(
     target: str | None = None,
     *,
     scores: Mapping[str, Mapping[str, float]] | None = None,
-    console: Console,
+    console: PlainConsole,
 ) -> None:
     """Write the report, with a word about the column at work."""
     start = time.perf_counter()
@@ -28,10 +28,12 @@ def report_model(
             table,
             target,
             scores=scores,
-            on_step=lambda column: status.update(f"Laying out the categories of {column!r}"),
+            on_step=lambda column: status.update(
+                as_text(f"Laying out the categories of {column!r}")
+            ),
         )
     seconds, size = time.perf_counter() - start, out.expanduser().stat().st_size
     console.print(
-        f"The report is in [bold]{out}[/bold] ({size / 1e6:.1f} MB, {seconds:.1f} s): open it in a "
+        f"The report is in {visible(out)} ({size / 1e6:.1f} MB, {seconds:.1f} s): open it in a "
         f"browser."
     )

@@ -6,12 +6,14 @@ from typing import Any
 import pyarrow as pa
 from rich.table import Table as Grid
 
+from catspace.commands.places import STANDARD, check_places
 from catspace.embeddings import Embedding, Embeddings
-from catspace.exceptions import CatspaceError
+from catspace.names import visible
 from catspace.storage import model_file
 from catspace.storage.cells import parse_column
 from catspace.storage.shapes import MISSING_CELLS
 from catspace.storage.sinks import write_table
+from catspace.storage.writing import explaining
 
 Record = dict[str, Any]
 
@@ -32,11 +34,11 @@ def find_neighbours(model: Path, column: str, category: str, k: int) -> list[Rec
 
 def neighbour_grid(found: list[Record], column: str, category: str) -> Grid:
     """Return the neighbours for the terminal."""
-    header = (column, "distance", "rows in training", "evidence")
-    grid = Grid(*header, title=f"Closest to {category}")
+    header = (visible(column), "distance", "rows in training", "evidence")
+    grid = Grid(*header, title=f"Closest to {visible(category)}")
     for record in found:
         grid.add_row(
-            str(record["category"]),
+            visible(record["category"]),
             f"{record['distance']:.4f}",
             f"{record['count']:,}",
             f"{record['evidence']:.0%}",
@@ -46,17 +48,19 @@ def neighbour_grid(found: list[Record], column: str, category: str) -> Grid:
 
 def write_embedding(model: Path, column: str, out: str) -> None:
     """Write the vectors of a column in the format that the name of the output asks for."""
-    embedding = Embeddings.load(model)[column]
     path = Path(out).expanduser()
-    try:
-        if path.suffix.lower() == ".w2v":
+    is_folder = out != STANDARD and (out.endswith("/") or not path.suffix)
+    if not is_folder:
+        check_places(out, models=[model])
+    embedding = Embeddings.load(model)[column]
+    if path.suffix.lower() == ".w2v":
+        with explaining(path):
             embedding.to_word2vec(path)
-        elif out != "-" and (out.endswith("/") or not path.suffix):
+    elif is_folder:
+        with explaining(path):
             embedding.to_tensorboard(path)
-        else:
-            write_table(embedding.to_arrow(), out, names="category")
-    except OSError as error:
-        raise CatspaceError(f"{out!r} cannot be written: {error.strerror}.") from None
+    else:
+        write_table(embedding.to_arrow(), out)
 
 
 def describe_model(model: Path) -> Record:
@@ -93,18 +97,18 @@ def info_grid(found: Record) -> Grid:
         "categories",
         "dimension",
         "smoothed by rows",
-        title=f"{found['estimator']}, {found['networks']} network(s), {found['epochs']} epochs, "
-        f"{found['bytes'] / 1e6:.1f} MB, {found['written_by']}",
+        title=f"{visible(found['estimator'])}, {found['networks']} network(s), "
+        f"{found['epochs']} epochs, {found['bytes'] / 1e6:.1f} MB, {visible(found['written_by'])}",
     )
     for record in found["columns"]:
         grid.add_row(
-            record["column"],
+            visible(record["column"]),
             f"{record['categories']:,}",
             str(record["dimension"]),
             f"{record['smooth']:g}",
         )
     for name in found["numbers"]:
-        grid.add_row(name, "number", "", "")
+        grid.add_row(visible(name), "number", "", "")
     return grid
 
 

@@ -13,6 +13,7 @@ from catspace.exceptions import InputError, ParameterError
 from catspace.validation import check_column_names, is_count
 
 _DEFAULT_BINS = 20
+_MOST_BINS = 100_000  # each takes a label, and an edge of its own before equal ones are joined
 # A leaf of the tree that finds the edges, as a share of the rows.
 _SMALLEST_LEAF = 0.005
 
@@ -115,5 +116,9 @@ def check_discretize(discretize: Any, table: Table) -> dict[str, Any]:
             raise ParameterError(
                 f'discretize must give {name!r} an int of at least 2, "quantile" or "tree"; '
                 f"got {rule!r}."
+            )
+        if not is_name and rule > _MOST_BINS:
+            raise ParameterError(
+                f"discretize must give {name!r} at most {_MOST_BINS:,} bins; got {rule!r}."
             )
     return dict(discretize)

@@ -22,6 +22,8 @@ from catspace.exceptions import InputError, ParameterError
 
 # Where nobody says what a target of whole numbers is: at most so many are classes.
 MOST_CLASSES = 20
+# More classes of text than this, as a share of the rows, can be learned by nobody.
+_MOST_SHARE = 0.5
 
 
 @dataclass
@@ -164,6 +166,7 @@ class TargetStatistics:
         if self._missing.count:
             raise not_finite(self._missing.row, self._missing.count, has_nan=True)
         if self.is_class:
+            self._check_classes()
             return ClassTarget(np.empty(0) if self._classes is None else self._classes.labels)
         if self._infinite.count:
             raise not_finite(self._infinite.row, self._infinite.count, has_nan=False)
@@ -176,6 +179,20 @@ class TargetStatistics:
         return RegressionTarget.from_moments(
             self._moments, self.transform, is_vector=self._is_vector
         )
+
+    def _check_classes(self) -> None:
+        """Raise where nearly every row is a class of its own: that is no class, but an amount."""
+        if self._classes is None or self._classes.labels.dtype.kind in "biuf":
+            return
+        n_classes = len(self._classes.labels)
+        if n_classes > MOST_CLASSES and n_classes > _MOST_SHARE * self.n_samples:
+            raise InputError(
+                f"The target holds {n_classes:,} different texts in {self.n_samples:,} rows, such "
+                f"as {str(self._classes.labels[0])!r}: nearly every row would be a class of its "
+                "own.",
+                hint="if they are amounts, write them as numbers, such as 5387.20, without a unit; "
+                "else predict another column, or put similar values into one class.",
+            )
 
     def class_weights(self, class_weight: Any) -> np.ndarray | None:
         """Return the weight of each class by the parameter of that name; None where it has none."""
@@ -216,7 +233,8 @@ class TargetStatistics:
     def _add_classes(self, classes: _Classes) -> None:
         merged = classes if self._classes is None else self._classes.merge(classes)
         labels = merged.labels
-        is_fraction = labels.dtype.kind == "f" and bool((labels % 1 != 0).any())
+        with np.errstate(invalid="ignore"):  # infinity has no remainder, and is no class
+            is_fraction = labels.dtype.kind == "f" and bool((labels % 1 != 0).any())
         if is_fraction and self.kind == "class":
             raise InputError(
                 f"Unknown label type: continuous. The target holds {labels[labels % 1 != 0][0]:g}, "

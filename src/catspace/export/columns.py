@@ -13,11 +13,13 @@ def check_answerable(model: Any, what: str, *, probabilities: bool) -> None:
     """Raise where a model has no such answers for tables with named columns."""
     if what == "predict" and not hasattr(model, "predict"):
         raise InputError(
-            f"A {type(model).__name__} does not predict.",
+            f"{type(model).__name__} does not predict.",
             hint="catspace transform gives vectors.",
         )
     if probabilities and not hasattr(model, "predict_proba"):
-        raise InputError(f"A {type(model).__name__} has no probabilities.")
+        raise InputError(
+            f"{type(model).__name__} has no probabilities; only models of classes have them."
+        )
     if not hasattr(model, "feature_names_in_"):
         raise InputError("The model was fitted on an array without column names, not on a file.")
 
@@ -58,7 +60,11 @@ def answer(
 def _answers(model: Any, table: Table, what: str, probabilities: bool) -> dict[str, np.ndarray]:
     if what == "transform":
         vectors = model.transform(table)
-        names = model.get_feature_names_out()
+        # Numbers come on the network's scale, beside the user's own of the same name.
+        numbers = model.fitted_.learned.encoder.scalings
+        names = [
+            f"{name}_scaled" if name in numbers else name for name in model.get_feature_names_out()
+        ]
         return {name: np.ascontiguousarray(vectors[:, i]) for i, name in enumerate(names)}
     if probabilities:
         shares = model.predict_proba(table)

@@ -17,6 +17,8 @@ from catspace.model.sizes import embedding_dims
 from catspace.preparation.learning import Learned
 from catspace.validation import check_int, check_option, check_real
 
+_MOST_NETWORKS = 10_000  # before a seed for each of them is drawn
+
 
 @dataclass(frozen=True)
 class TrainingPlan:
@@ -136,7 +138,7 @@ def make_plan(
     recipe, shorter = recipe_of({}), None
     if resolve(parameters["max_epochs"], None) is None:
         shorter = recipe_of({"max_epochs": max(1, recipe.epochs // 2)})
-    n_networks = check_int("n_networks", parameters["n_networks"])
+    n_networks = _check_networks(parameters["n_networks"])
     seeds = random.randint(np.iinfo(np.int32).max, size=n_networks).tolist()
     device = make_device(parameters["device"])
     unsettled = tuple(i for i, value in enumerate(smooth) if value is None)
@@ -159,8 +161,16 @@ def check_parameters(parameters: Mapping[str, Any], *, is_classification: bool) 
         output_activation="identity",
     )
     check_smooth(parameters["smooth"])
-    check_int("n_networks", parameters["n_networks"])
+    _check_networks(parameters["n_networks"])
     make_device(parameters["device"])
+
+
+def _check_networks(n_networks: Any) -> int:
+    """Return a number of networks that a computer can have in memory."""
+    count = check_int("n_networks", n_networks)
+    if count > _MOST_NETWORKS:
+        raise ParameterError(f"n_networks must be at most {_MOST_NETWORKS:,}; got {n_networks}.")
+    return count
 
 
 def make_architecture(

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from catspace.model.training import Epoch
+from catspace.terminal import PlainConsole
 
 _LOG_LINES = 10  # for each network, where there is no terminal to draw a bar on
 
@@ -25,7 +26,7 @@ class TrainingProgress:
 
     def __init__(self, n_networks: int, verbose: int, console: Console | None = None) -> None:
         self._n_networks = n_networks
-        self._console = console or Console(file=sys.stderr)
+        self._console = console or PlainConsole(file=sys.stderr)
         self._is_live = self._console.is_terminal or self._console.is_jupyter
         self._verbose = verbose
         self._bars: Progress | None = None

@@ -12,6 +12,7 @@ from catspace.paper.protocol import SPLITS
 from catspace.paper.records import Record
 from catspace.paper.request import Request
 from catspace.paper.runner import choose_cells
+from catspace.terminal import PlainConsole
 
 EXPERIMENTS: dict[str, Callable[[Request], list[Record]]] = {
     "tables": tables.run,
@@ -78,6 +79,6 @@ def reproduce(
         out=out,
         figures=figures,
         report=report,
-        console=console or Console(),
+        console=console or PlainConsole(),
     )
     return EXPERIMENTS[experiment](request)

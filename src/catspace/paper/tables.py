@@ -8,7 +8,7 @@ from rich.live import Live
 from rich.progress import Progress
 from rich.table import Table
 
-from catspace.export.report import write_report
+from catspace.export.report import check_report, write_report
 from catspace.paper import figures
 from catspace.paper.fitting import fit_network
 from catspace.paper.methods import METHODS
@@ -22,6 +22,8 @@ from catspace.storage.writing import write_text
 
 def run(request: Request) -> list[Record]:
     """Compute the cells that are asked for, and write them as JSON, CSV and Markdown."""
+    if request.report:
+        check_report()
     out, console, sales = request.out, request.console, request.sales
     reproduction = Reproduction(sales, request.name, out, rows=request.n_train, seed=request.seed)
     table = Table("feature", "type", "values in the data", "EE dimension", title="Features")
@@ -69,7 +71,7 @@ def _report(request: Request, records: Sequence[Record]) -> None:
             on_step=lambda column: progress(columns.index(column) / len(columns)),
         )
         progress(1.0)
-    request.console.print(f"Open [bold]{path}[/bold] in a browser to see what it learned.")
+    request.console.print(f"Open {path} in a browser to see what it learned.")
 
 
 @contextmanager

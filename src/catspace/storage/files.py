@@ -22,6 +22,7 @@ import pyarrow.parquet
 from catspace.exceptions import InputError, warn
 from catspace.storage.cells import read_column
 from catspace.storage.shapes import MISSING_CELLS, Shape, add_shapes, find_type
+from catspace.storage.streams import open_raw, open_text, plain_name
 
 _PARQUET = {".parquet", ".pq"}
 _ENDINGS = {".csv", ".tsv", ".txt", *_PARQUET}
@@ -52,7 +53,7 @@ def find_files(source: str | Path) -> list[Path]:
         found = [
             file
             for file in path.iterdir()
-            if file.suffix.lower() in _ENDINGS and not file.name.startswith(".")
+            if plain_name(file).suffix.lower() in _ENDINGS and not file.name.startswith(".")
         ]
         if not found:
             raise InputError(f"The folder {str(path)!r} holds no CSV or Parquet file.")
@@ -111,7 +112,7 @@ class DataFile:
         with _reading(self.path):
             if self.dialect is None:
                 for block in _stream_parquet(self.path, rows, self.row_groups):
-                    yield block.select(self.schema.names)
+                    yield self._checked(block.select(self.schema.names))
                 return
             for cells in _stream_csv(self.path, self.dialect, self.schema.names):
                 columns = map(read_column, cells.columns, self.schema.types)
@@ -121,15 +122,27 @@ class DataFile:
         """Return all rows."""
         if self.dialect is not None:
             return pa.concat_tables([self.schema.empty_table(), *self.blocks(_BLOCK_BYTES)])
-        with _reading(self.path):
-            return pyarrow.parquet.read_table(self.path).select(self.schema.names)
+        with _reading(self.path), open_raw(self.path) as raw:
+            return self._checked(pyarrow.parquet.read_table(raw).select(self.schema.names))
+
+    def _checked(self, block: pa.Table) -> pa.Table:
+        """Return a block of a Parquet file, whose text some programs write as they please."""
+        for name, column in zip(block.column_names, block.columns, strict=True):
+            try:
+                column.validate(full=True)
+            except pa.ArrowInvalid as error:
+                raise InputError(
+                    f"Column {name!r} of {str(self.path)!r} cannot be read: {error}.",
+                    hint="write the file again, with text as UTF-8.",
+                ) from None
+        return block
 
     def pieces(self, rows: int) -> "list[DataFile]":
         """Return the file in pieces that can be read apart, of about so many rows each."""
         if self.dialect is not None:
             return [self]  # where a row of a CSV file begins, only those before it tell
-        with _reading(self.path):
-            metadata = pyarrow.parquet.read_metadata(self.path)
+        with _reading(self.path), open_raw(self.path) as raw:
+            metadata = pyarrow.parquet.read_metadata(raw)
         pieces, groups, n_rows = [], list[int](), 0
         for group in range(metadata.num_row_groups):
             groups.append(group)
@@ -160,7 +173,7 @@ def open_file(path: Path, *, as_text: bool = False) -> DataFile:
     """
     with _reading(path):
         if is_parquet(path):
-            with pyarrow.parquet.ParquetFile(path) as file:
+            with open_raw(path) as raw, pyarrow.parquet.ParquetFile(raw) as file:
                 return DataFile(path, without_index(file.schema_arrow))
         if as_text:
             return _open_csv(path, _find_encoding(path), as_text=True)
@@ -175,7 +188,7 @@ def open_file(path: Path, *, as_text: bool = False) -> DataFile:
 
 
 def _open_csv(path: Path, encoding: str, *, as_text: bool = False) -> DataFile:
-    with path.open("rb") as file:
+    with open_text(path) as file:
         top = file.read(_SNIFFED_BYTES)
     dialect = encoding, find_separator(top.decode(encoding, errors="replace"))
     with _open_reader(path, dialect, pyarrow.csv.ConvertOptions()) as reader:
@@ -204,7 +217,10 @@ def _stream_parquet(
     path: Path, rows: int, row_groups: Sequence[int] | None = None
 ) -> Iterator[pa.Table]:
     # With a buffer, a row group need not fit in memory either.
-    with pyarrow.parquet.ParquetFile(path, buffer_size=_PARQUET_BUFFER) as file:
+    with (
+        open_raw(path) as raw,
+        pyarrow.parquet.ParquetFile(raw, buffer_size=_PARQUET_BUFFER) as file,
+    ):
         # One row group after the other: a reader of all of them takes more memory with each.
         for group in range(file.num_row_groups) if row_groups is None else row_groups:
             for batch in file.iter_batches(rows, row_groups=[group]):
@@ -225,20 +241,25 @@ def _stream_csv(
         yield from reader
 
 
+@contextmanager
 def _open_reader(
     path: Path, dialect: tuple[str, str], options: pyarrow.csv.ConvertOptions
-) -> pyarrow.csv.CSVStreamingReader:
+) -> Iterator[pyarrow.csv.CSVStreamingReader]:
     encoding, separator = dialect
-    return pyarrow.csv.open_csv(
-        path,
-        read_options=pyarrow.csv.ReadOptions(encoding=encoding, block_size=_BLOCK_BYTES),
-        parse_options=pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
-        convert_options=options,
-    )
+    with (
+        open_text(path) as file,
+        pyarrow.csv.open_csv(
+            file,
+            read_options=pyarrow.csv.ReadOptions(encoding=encoding, block_size=_BLOCK_BYTES),
+            parse_options=pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+            convert_options=options,
+        ) as reader,
+    ):
+        yield reader
 
 
 def _is_utf_16(path: Path) -> bool:
-    with path.open("rb") as file:
+    with open_text(path) as file:
         return file.read(2) in (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -259,7 +280,7 @@ def _find_encoding(path: Path) -> str:
 def _is_encoded_as(path: Path, encoding: str) -> bool:
     decoder = codecs.getincrementaldecoder(encoding)()
     try:
-        with path.open("rb") as file:
+        with open_text(path) as file:
             while block := file.read(_BLOCK_BYTES):
                 decoder.decode(block)
             decoder.decode(b"", final=True)

@@ -47,9 +47,12 @@ def write(
     versions = {"format_version": FORMAT_VERSION, "library_version": version("catspace")}
     text = json.dumps({**versions, **document}, allow_nan=False)
     content = safetensors.numpy.save(tensors, metadata={"catspace": text, "sha256": _NO_DIGEST})
+    header, data = _in_order(content)
+    digest = hashlib.sha256(header)
+    digest.update(data)
     blank = _DIGEST_FIELD.format(_NO_DIGEST).encode()
-    signed = _DIGEST_FIELD.format(hashlib.sha256(content).hexdigest()).encode()
-    _write_safely(Path(path).expanduser(), content.replace(blank, signed, 1))
+    signed = _DIGEST_FIELD.format(digest.hexdigest()).encode()
+    _write_safely(Path(path).expanduser(), header.replace(blank, signed, 1), data)
 
 
 def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -91,6 +94,19 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return document, arrays
 
 
+def _in_order(content: bytes) -> tuple[bytes, memoryview]:
+    """Return a safetensors file as its header, with metadata in order, and its arrays.
+
+    safetensors writes the entries of the metadata in an order that changes from call to call.
+    """
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # so that arrays begin where a number can
+    return len(text).to_bytes(8, "little") + text, memoryview(content)[end:]
+
+
 def _metadata(path: Path, content: bytes) -> dict[str, str]:
     """Return the metadata of a safetensors file that catspace wrote."""
     length = int.from_bytes(content[:8], "little")
@@ -130,7 +146,7 @@ def _from_bytes(path: Path, stored: np.ndarray) -> pa.Array:
     return array
 
 
-def _write_safely(path: Path, content: bytes) -> None:
+def _write_safely(path: Path, *parts: bytes | memoryview) -> None:
     if not path.parent.is_dir():
         raise ModelFileError(f"There is no folder {str(path.parent)!r} to save the model in.")
     with (
@@ -138,6 +154,6 @@ def _write_safely(path: Path, content: bytes) -> None:
         replacing(path) as temporary,
         temporary.open("wb") as file,
     ):
-        file.write(content)
+        file.writelines(parts)
         file.flush()
         os.fsync(file.fileno())

@@ -1,7 +1,9 @@
 """Where tables go: CSV or Parquet files that appear when they are complete, or standard output."""
 
+import codecs
+import io
 import sys
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,11 +12,11 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from catspace.exceptions import CatspaceError
+from catspace.names import visible_lines
 from catspace.storage.files import is_parquet
+from catspace.storage.spreadsheets import for_spreadsheets
+from catspace.storage.streams import packing
 from catspace.storage.writing import explaining, replacing
-
-# A spreadsheet would take a cell that begins like this for a formula.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 class TableSink:
@@ -26,7 +28,8 @@ class TableSink:
     Parameters
     ----------
     path : str or Path
-        Ends in .parquet for Parquet, else CSV; ``-`` is standard output.
+        Ends in .parquet for Parquet, else CSV, compressed where it ends in .csv.gz; ``-`` is
+        standard output.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -40,47 +43,61 @@ class TableSink:
     def __enter__(self) -> Self:
         if not self._is_standard and not self.path.parent.is_dir():
             raise CatspaceError(f"There is no folder {str(self.path.parent)!r} to write to.")
-        with explaining(self.path), ExitStack() as closing:
+        with self._explaining(), ExitStack() as closing:
             if self._is_standard:
-                self._file = sys.stdout.buffer
+                self._file = _Terminal() if sys.stdout.isatty() else sys.stdout.buffer
                 closing.callback(self._file.flush)
             else:
                 temporary = closing.enter_context(replacing(self.path))
-                self._file = closing.enter_context(temporary.open("wb"))
+                file = closing.enter_context(temporary.open("wb"))
+                self._file = packing(file, self.path)
             closing.push(self._finish)
             self._closing = closing.pop_all()
         return self
 
     def write(self, block: pa.Table) -> None:
         """Write some rows; all blocks have the same columns."""
-        with explaining(self.path):
+        block = block if self._is_parquet else for_spreadsheets(block)
+        with self._explaining():
             if self._writer is None:
                 kind = pyarrow.parquet.ParquetWriter if self._is_parquet else pyarrow.csv.CSVWriter
                 self._writer = kind(self._file, block.schema)
             self._writer.write_table(block.cast(self._writer.schema) if self._is_parquet else block)
 
     def __exit__(self, *error: Any) -> None:
-        with explaining(self.path):
+        with self._explaining():
             self._closing.__exit__(*error)
 
     def _finish(self, kind: type[BaseException] | None, *error: object) -> None:
         if kind is None and self._writer is not None:
             self._writer.close()
+            if isinstance(self._file, pa.NativeFile):
+                self._file.close()
+
+    def _explaining(self) -> AbstractContextManager[None]:
+        # Who closes standard output, such as head, has seen enough: that is no error to explain.
+        return nullcontext() if self._is_standard else explaining(self.path)
 
 
-def without_formulas(names: pa.Array) -> pa.Array:
-    """Return category names that no spreadsheet takes for formulas: an apostrophe goes before."""
-    texts = [None if name is None else str(name) for name in names.to_pylist()]
-    return pa.array(
-        [f"'{text}" if text and text.startswith(_FORMULA_STARTS) else text for text in texts],
-        pa.string(),
-    )
-
-
-def write_table(table: pa.Table, path: str | Path, *, names: str | None = None) -> None:
-    """Write a whole table; in CSV the column of category names is made safe for spreadsheets."""
-    if not is_parquet(path) and names is not None and pa.types.is_string(table[names].type):
-        safe = without_formulas(table[names].combine_chunks())
-        table = table.set_column(table.column_names.index(names), names, safe)
+def write_table(table: pa.Table, path: str | Path) -> None:
+    """Write a whole table."""
     with TableSink(path) as sink:
         sink.write(table)
+
+
+class _Terminal(io.RawIOBase):
+    """Standard output that is a terminal: what it would obey is shown as an escape."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="backslashreplace")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        sys.stdout.write(visible_lines(self._decoder.decode(bytes(content))))
+        return len(content)
+
+    def flush(self) -> None:
+        sys.stdout.flush()

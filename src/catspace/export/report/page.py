@@ -47,6 +47,7 @@ def write_report(
     on_step : callable, optional
         Called with the name of each column when its turn comes.
     """
+    check_report()
     if isinstance(model, (str, Path)):
         model = load(model)
     document = summarise(
@@ -59,6 +60,16 @@ def write_report(
         on_step=on_step,
     )
     write_text(Path(path).expanduser(), render(document))
+
+
+def check_report() -> None:
+    """Raise where a page cannot be drawn: to be said before the work that leads to it."""
+    try:
+        import plotly.offline  # noqa: F401
+    except ImportError:
+        raise CatspaceError(
+            "The report needs plotly.", hint='install it with: pip install "catspace[report]"'
+        ) from None
 
 
 def render(document: Record) -> str:
@@ -80,12 +91,9 @@ def render(document: Record) -> str:
 
 
 def _plotly() -> str:
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError:
-        raise CatspaceError(
-            "The report needs plotly.", hint='install it with: pip install "catspace[report]"'
-        ) from None
+    check_report()
+    from plotly.offline import get_plotlyjs
+
     return str(get_plotlyjs())
 
 

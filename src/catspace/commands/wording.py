@@ -1,0 +1,89 @@
+"""What errors and warnings say about Python's parameters, in the words of the command line."""
+
+import ast
+import re
+import shlex
+
+# Where the command has a way of its own. Names stand outside of quotes: inside, they are columns.
+_PHRASES = (
+    (r"target_transform='log'", "--log"),
+    (r', or use "log1p", which takes zeros', ", or leave out --log"),
+    (r"\bEmbeddingClassifier learns\b", "--task classification learns"),
+    (r"\bEmbeddingRegressor learns\b", "--task regression learns"),
+    (r"\bmodel\.save\(path\) writes\b", "catspace fit writes"),
+    (r'pass y, or its name: y="Sales"', "name its column with --target"),
+    (r"\bpass X as well\b", "name its file with --data"),
+    (r"; a larger smooth trusts rare categories less", ""),
+    (
+        r"lower embedding_dim for ('.*?'|\".*?\"), or keep fewer of its vectors with "
+        r"max_categories or hash_buckets",
+        r"leave the column out with --drop \1",
+    ),
+    (r"\bexplode it into rows, or turn each value", "leave it out with --drop, or turn each value"),
+    (r"^k must\b", "-k must"),
+    (r"^(experiment|split) must\b", r"--\1 must"),
+)
+_OPTIONS = {
+    "categorical_features": "--categorical",
+    "date_parts": "--date-parts",
+    "n_networks": "--networks",
+    "num_workers": "--workers",
+    "random_state": "--seed",
+}
+# Those that the command has no option for, and that no sentence has in it by chance.
+PYTHON_ONLY = (
+    "batch_size",
+    "class_weight",
+    "discretize",
+    "early_stopping",
+    "embedding_activation",
+    "embedding_dim",
+    "handle_unknown",
+    "hash_buckets",
+    "hidden_layer_sizes",
+    "input_encoding",
+    "learning_rate",
+    "max_categories",
+    "max_epochs",
+    "min_frequency",
+    "n_iter_no_change",
+    "n_jobs",
+    "sample_weight",
+    "target_transform",
+    "validation_fraction",
+    "weight_decay",
+)
+_QUOTED = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+_LIST = re.compile(
+    r"(?P<parameter>categorical_features|date_parts)="
+    rf"\[(?P<names>{_QUOTED}(?:, {_QUOTED})*)(?:, …)?\]"
+)
+_NAME = r"(?<!['\"\w-]){}(?!['\"\w])"
+
+
+def in_options(text: object) -> str:
+    """Return a sentence with the command's options in place of Python's parameters.
+
+    Examples
+    --------
+    >>> in_options("Hint: categorical_features=['shop', 'day', …] gives each value a vector.")
+    'Hint: --categorical shop,day gives each value a vector.'
+    >>> in_options("lower learning_rate, which is 0.1.")
+    'lower learning_rate, which is 0.1. (In Python: there is no option for learning_rate.)'
+    """
+    said = _LIST.sub(_listed, str(text))
+    for pattern, words in _PHRASES:
+        said = re.sub(pattern, words, said)
+    for name, option in _OPTIONS.items():
+        said = re.sub(_NAME.format(name) + "=", f"{option} ", said)
+        said = re.sub(_NAME.format(name), option, said)
+    left = [name for name in PYTHON_ONLY if re.search(_NAME.format(name), said)]
+    if left:
+        said += f" (In Python: there is no option for {' and '.join(left)}.)"
+    return said
+
+
+def _listed(found: re.Match[str]) -> str:
+    """Return a list of Python's as an option takes it: ``--categorical a,b``."""
+    names = ast.literal_eval(f"[{found['names']}]")
+    return f"{_OPTIONS[found['parameter']]} {shlex.quote(','.join(names))}"
