@@ -51,9 +51,14 @@ def check_real(
     raise ParameterError(f"{name} must be a number {wanted}; got {value!r}.")
 
 
+def is_integer(value: Any) -> bool:
+    """Whether a value is an int, of Python or numpy."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def is_count(value: Any) -> bool:
     """Whether a value is a positive int."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 1
+    return is_integer(value) and int(value) >= 1
 
 
 def check_column_names(
