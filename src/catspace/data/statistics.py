@@ -13,6 +13,7 @@ import numpy as np
 
 from catspace.data.bins import Bins
 from catspace.data.encoding import TableEncoder
+from catspace.data.kinds import naming
 from catspace.data.labels import Block
 from catspace.data.roles import Roles, count_threshold, hint_at_id
 from catspace.data.scaling import Scaling, finite_numbers
@@ -110,7 +111,8 @@ class ColumnStatistics:
         self.n_samples += table.n_rows
         by_name = {column.name: column for column in self.roles.apply(table).columns}
         for name, counts in self._counts.items():
-            counts.add(by_name[name])
+            with naming(name):
+                counts.add(by_name[name])
         numbers = np.empty((table.n_rows, len(self.roles.numbers)))
         for i, name in enumerate(self.roles.numbers):
             numbers[:, i] = finite_numbers(by_name[name], first_row=first_row)
@@ -122,7 +124,8 @@ class ColumnStatistics:
         self.n_samples += other.n_samples
         self._sample.merge(other._sample)
         for name, counts in other._counts.items():
-            self._counts[name].merge(counts)
+            with naming(name):
+                self._counts[name].merge(counts)
         for name, has_missing in other._has_missing.items():
             self._has_missing[name] |= has_missing
 
@@ -134,10 +137,10 @@ class ColumnStatistics:
             if roles.is_by_dtype:
                 hint_at_id(self._columns[name], values)
             scalings[name] = replace(Scaling.fit(values), has_missing=self._has_missing[name])
-        vocabularies = {
-            name: counts.vocabulary(threshold, roles.most.get(name))
-            for name, counts in self._counts.items()
-        }
+        vocabularies = {}
+        for name, counts in self._counts.items():
+            with naming(name):
+                vocabularies[name] = counts.vocabulary(threshold, roles.most.get(name))
         return TableEncoder(vocabularies, scalings, roles.date_parts, roles.dates, roles.bins)
 
 

@@ -13,12 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from catspace.data.kinds import (
+    InexactError,
     Part,
     convert_exactly,
     describe_kinds,
     factorize,
     find_positions,
     merge_counts,
+    naming,
     sort_counts,
 )
 from catspace.data.table import Column
@@ -62,8 +64,9 @@ class Vocabulary:
             values have one of their own, of equally frequent ones the first in their order.
         """
         counts = ValueCounts()
-        counts.add(column)
-        return counts.vocabulary(min_frequency, max_categories)
+        with naming(column.name):
+            counts.add(column)
+            return counts.vocabulary(min_frequency, max_categories)
 
     def to_state(self) -> dict[str, Any]:
         """Return the arrays that make up the vocabulary, by name."""
@@ -155,7 +158,7 @@ class Vocabulary:
         try:
             kind, dictionary, _ = factorize(pa.array([category], from_pandas=True))
             code = int(self._lookup(kind, dictionary)[0]) if len(dictionary) else MISSING
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        except (pa.ArrowException, OverflowError, InexactError):
             code = UNSEEN
         if code == UNSEEN:
             other = self._lookalike(category)
