@@ -15,6 +15,7 @@ from catspace.data.statistics import BinStatistics, ColumnStatistics, TableStati
 from catspace.data.table import Table
 from catspace.data.target import ClassTarget, Target, target_from_state
 from catspace.data.target_statistics import TargetStatistics
+from catspace.exceptions import InputError
 from catspace.preparation.tables import LabelledTable
 from catspace.storage.blocks import Kinds, read_any
 from catspace.validation import check_column_names
@@ -101,7 +102,15 @@ class Weigher:
         weights = np.ones(len(codes)) if weight is None else weight
         if self.by_class is not None:
             weights = weights * self.by_class[codes]
-        return np.asarray(weights / self.mean, dtype=np.float32)
+        with np.errstate(over="ignore"):
+            scaled = np.asarray(weights / self.mean, dtype=np.float32)
+        if not np.isfinite(scaled).all():
+            raise InputError(
+                f"sample_weight holds {weights.max():g}, which is too much for rows to be judged "
+                "by.",
+                hint="divide the weights by their mean; only their ratios matter.",
+            )
+        return scaled
 
 
 @dataclass(frozen=True)
