@@ -20,7 +20,7 @@ from catspace.data.target import (
     too_large,
     transformed,
 )
-from catspace.exceptions import InputError, ParameterError
+from catspace.exceptions import InputError, ParameterError, warn
 from catspace.validation import check_real
 
 # Where nobody says what a target of whole numbers is: at most so many are classes.
@@ -128,7 +128,11 @@ class TargetStatistics:
         elif self.kind == "auto" and y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
         if y.dtype == object and not _is_text(y):  # decimals, and booleans beside missing ones
-            y = to_numbers(y)
+            y = (
+                to_numbers(y)
+                if self.kind == "continuous"
+                else _labels(y, is_class=self.kind == "class")
+            )
         missing = _is_missing(y)
         self._missing.note(missing, missing, first_row)
         is_number = y.dtype.kind in "iufb"
@@ -169,7 +173,15 @@ class TargetStatistics:
         if self._missing.count:
             raise not_finite(self._missing.row, self._missing.count, has_nan=True)
         if self.is_class:
-            return ClassTarget(np.empty(0) if self._classes is None else self._classes.labels)
+            labels = np.empty(0) if self._classes is None else self._classes.labels
+            if self.kind == "auto" and labels.dtype.kind == "f" and len(labels) > 2:
+                warn(
+                    f"The target holds {len(labels)} different whole numbers, from {labels[0]:g} "
+                    f"to {labels[-1]:g}, and is taken for classes.",
+                    hint='target_type="continuous" learns numbers; target_type="class" learns '
+                    "classes without this warning.",
+                )
+            return ClassTarget(labels)
         if self._infinite.count:
             raise not_finite(self._infinite.row, self._infinite.count, has_nan=False)
         if self._outside.count:
@@ -271,6 +283,27 @@ def check_class_weight(class_weight: Any) -> None:
     if isinstance(class_weight, dict):
         for label, weight in class_weight.items():
             check_real(f"class_weight[{label!r}]", weight, at_least=0, below=LARGEST_SQUARED)
+
+
+def _labels(y: np.ndarray, *, is_class: bool) -> np.ndarray:
+    """Return objects that are no text as labels, each itself, or say why they cannot be."""
+    if all(isinstance(label, (bool, np.bool_)) for label in y.flat):
+        return y.astype(bool)
+    try:
+        numbers = to_numbers(y)
+    except InputError:
+        numbers = np.full(y.shape, np.nan)
+    for label, number in zip(y.flat, numbers.flat, strict=True):
+        is_known = label is not None and label == label
+        # In Python a number is compared to the last digit, and so are two classes.
+        is_other = np.isnan(number) or (number.is_integer() and label != float(number))
+        if is_known and is_other and (is_class or np.isnan(number)):
+            raise InputError(
+                f"Unknown label type: the target holds {label!r}, and labels are text, numbers or "
+                "truth values.",
+                hint="turn the labels into text.",
+            )
+    return numbers
 
 
 def _is_text(y: np.ndarray) -> bool:
