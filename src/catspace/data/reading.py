@@ -26,7 +26,7 @@ def read_table(source: Any) -> Table:
 
     Parameters
     ----------
-    source : pandas, polars or Arrow table, 2-d array or list of rows
+    source : pandas, polars or Arrow table, 2-d array, list of rows, or of mappings as JSON has them
         Whatever narwhals understands works, lazy frames included.
 
     Returns
@@ -48,6 +48,9 @@ def read_table(source: Any) -> Table:
         )
     if isinstance(source, Mapping):
         return _from_dict(source)
+    if is_records(source):
+        names = dict.fromkeys(name for record in source for name in record)
+        return _from_dict({name: [record.get(name) for record in source] for name in names})
     try:
         frame = nw.from_native(source)
     except DuplicateError:
@@ -56,6 +59,12 @@ def read_table(source: Any) -> Table:
     except TypeError:
         return _from_array(source)
     return _from_narwhals(frame.collect() if isinstance(frame, nw.LazyFrame) else frame)
+
+
+def is_records(source: Any) -> bool:
+    """Whether something is a list of mappings, as JSON has them: one for each row."""
+    is_list = isinstance(source, (list, tuple)) and len(source) > 0
+    return is_list and all(isinstance(record, Mapping) for record in source)
 
 
 def read_vector(source: Any, what: str) -> np.ndarray:
@@ -94,6 +103,8 @@ def _unmask(source: Any) -> np.ndarray:
 
 def _without_na(values: np.ndarray) -> np.ndarray:
     """Return a vector with None where pandas' NA stands, which cannot even be compared."""
+    if values.dtype.kind == "T":  # numpy's own text, which no file can name
+        values = values.astype(object)
     if values.dtype != object:
         return values
     is_na = np.fromiter((type(v).__name__ == "NAType" for v in values.flat), bool, values.size)
@@ -162,7 +173,10 @@ def _from_dict(source: Mapping[Any, Any]) -> Table:
             columns.append(_arrow_column(str(name), values, values.to_pandas))
             continue
         if isinstance(values, str) or not isinstance(values, Iterable):
-            raise InputError(f"Column {str(name)!r} must be a list of values; got {values!r}.")
+            raise InputError(
+                f"Column {str(name)!r} must be a list of values; got {values!r}.",
+                hint="one row alone is a list of one mapping: [{…}].",
+            )
         array = np.empty(len(listed := list(values)), dtype=object)
         array[:] = listed
         columns.append(_array_column(str(name), array))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catspace.exceptions import InputError, ParameterError, did_you_mean, in_row
+from catspace.exceptions import InputError, ParameterError, did_you_mean, in_row, shorten
 
 TARGET_TRANSFORMS = ("log", "log1p", "paper")
 
@@ -136,11 +136,17 @@ class ClassTarget:
         y = y.ravel()
         if y.dtype == object and any(value is None for value in y):
             raise InputError("Input y contains NaN: the class of some rows is missing.")
-        codes = np.searchsorted(self.classes, y)
-        codes = np.minimum(codes, len(self.classes) - 1)
-        if not (self.classes[codes] == y).all():
-            unknown = y[self.classes[codes] != y][0]
-            raise InputError(f"The target holds the class {unknown!r}, which fit has not met.")
+        try:
+            codes = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
+            is_unknown = np.asarray(self.classes[codes] != y)
+        except TypeError:  # numbers and text have no order
+            codes, is_unknown = np.zeros(len(y), dtype=np.int64), np.ones(len(y), dtype=bool)
+        if is_unknown.any():
+            unknown = y[is_unknown].tolist()[0]
+            raise InputError(
+                f"The target holds the class {unknown!r}, which fit has not met: there the classes "
+                f"were {shorten(self.classes.tolist())}."
+            )
         return codes.astype(np.int64)
 
     def decode(self, codes: np.ndarray) -> np.ndarray:

@@ -55,7 +55,13 @@ class Fit:
     def __init__(self, estimator: str, parameters: Mapping[str, Any], target_kind: str) -> None:
         self._estimator, self._parameters, self._target_kind = estimator, parameters, target_kind
         self._check()
-        self._random = check_random_state(parameters["random_state"])
+        try:
+            self._random = check_random_state(parameters["random_state"])
+        except ValueError:
+            raise ParameterError(
+                f"random_state must be an int from 0 to 2**32 - 1, a RandomState or None; "
+                f"got {parameters['random_state']!r}."
+            ) from None
 
     def preparation(self, stack: ExitStack) -> Preparation:
         """Return what makes rows of a table; the stack closes what it keeps on disk."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from catspace.data.encoding import Encoded, TableEncoder
 from catspace.data.labels import no_weight
+from catspace.data.reading import is_records
 from catspace.data.roles import Roles
 from catspace.data.schema import Schema
 from catspace.data.statistics import BinStatistics, ColumnStatistics, TableStatistics
@@ -49,8 +50,9 @@ class Learned:
     def read(self, X: Any, estimator: str = "the model") -> Table:
         """Return the columns that fit knew, from whatever the user has."""
         table = read_any(X, kinds=self.encoder.kinds)
-        # A Table is one that was read from a file, block by block.
-        return self.schema.conform(table, estimator, is_file=isinstance(X, (str, Path, Table)))
+        # A Table is one that was read from a file, block by block; records have no order either.
+        is_file = isinstance(X, (str, Path, Table)) or is_records(X)
+        return self.schema.conform(table, estimator, is_file=is_file)
 
     def encode(
         self, X: Any, *, handle_unknown: str = "mean", estimator: str = "the model"
