@@ -134,6 +134,13 @@ def test_values_that_would_merge_are_refused_with_what_to_do(values, sentence):
         assert "\nHint: " in message
 
 
+def test_a_decimal_is_the_double_that_is_written_like_it():
+    numbers = ["1.13", "0.1", "2.675", "-1234567.89", "1e20"]
+    decimals = Vocabulary.fit(read_table({"x": [Decimal(n) for n in numbers]}).columns[0])
+    doubles = read_table({"x": [float(n) for n in numbers]}).columns[0]
+    assert decimals.encode(doubles).tolist() == Vocabulary.fit(doubles).encode(doubles).tolist()
+
+
 def test_a_list_of_rows_keeps_large_integers_beside_fractions():
     table = read_table([[2**53, 0.5], [2**53 + 1, 1.5]])
     assert Vocabulary.fit(table.columns[0]).categories == [2**53, 2**53 + 1]

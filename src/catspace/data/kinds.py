@@ -87,8 +87,8 @@ def _canonical(values: pa.Array) -> tuple[str, pa.Array]:
     if pa.types.is_integer(type_):
         return "number", values.cast(pa.int64())
     if pa.types.is_decimal(type_):
-        _check_digits(values)
-    if pa.types.is_floating(type_) or pa.types.is_decimal(type_):
+        return "number", _whole_if_possible(_nearest_doubles(values))
+    if pa.types.is_floating(type_):
         return "number", _whole_if_possible(values)
     if pa.types.is_timestamp(type_) or pa.types.is_date(type_):
         times = _cast_exactly(values, pa.timestamp("us", getattr(type_, "tz", None)))
@@ -112,10 +112,11 @@ def _whole_if_possible(values: pa.Array) -> pa.Array:
     return pa.array(np.where(floats == 0, 0.0, floats), mask=~present)  # -0.0 is 0.0
 
 
-def _check_digits(decimals: pa.Array) -> None:
-    """Raise where a decimal has more digits than a double of its own."""
-    if decimals.type.precision <= _SAFE_DIGITS:
-        return
+def _nearest_doubles(decimals: pa.Array) -> pa.Array:
+    """Return decimals as doubles, or say that one has more digits than a double of its own.
+
+    By way of their text: cast as they are, 1.13 would not be the 1.13 of a column of doubles.
+    """
     shown = decimals.cast(pa.string())
     digits = pc.replace_substring_regex(shown, "[-.]|E.*$", "")
     n_digits = pc.binary_length(pc.utf8_trim(digits, "0"))
@@ -123,6 +124,7 @@ def _check_digits(decimals: pa.Array) -> None:
     if pc.any(is_long).as_py():
         example = shown.filter(is_long)[0].as_py()
         raise InexactError(f"decimals of more than {_SAFE_DIGITS} digits, such as {example}")
+    return shown.cast(pa.float64())
 
 
 def _cast_exactly(times: pa.Array, type_: pa.DataType) -> pa.Array:
