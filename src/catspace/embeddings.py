@@ -18,7 +18,7 @@ from catspace.data.reading import read_table
 from catspace.data.vocabulary import N_SPECIAL, SPECIAL_NAMES, Vocabulary, category_array
 from catspace.exceptions import InputError, UnknownCategoryError, did_you_mean
 from catspace.names import visible
-from catspace.storage import model_file
+from catspace.storage.document import read_model
 from catspace.storage.writing import replacing
 
 
@@ -283,7 +283,7 @@ class Embeddings(Mapping[str, Embedding]):
     @classmethod
     def load(cls, path: str | Path) -> "Embeddings":
         """Read the embeddings out of a model file; torch is not needed."""
-        document, arrays = model_file.read(path)
+        document, arrays = read_model(path)
         encoder = TableEncoder.from_state(document["encoder"], arrays)
         tables = [arrays[f"embedding.{i}"] for i in range(len(encoder.vocabularies))]
         smooth = (document.get("recipe") or {}).get("smooth", ())

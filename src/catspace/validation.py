@@ -57,9 +57,14 @@ def check_seed(name: str, value: int) -> None:
         raise ParameterError(f"{name} must be an int from 0 to {2**32 - 1}; got {value}.")
 
 
+def is_integer(value: Any) -> bool:
+    """Whether a value is an int, of Python or numpy."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def is_count(value: Any) -> bool:
     """Whether a value is a positive int."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 1
+    return is_integer(value) and int(value) >= 1
 
 
 def check_column_names(

@@ -56,6 +56,7 @@ def test_fit_tells_how_columns_are_understood_and_how_well_it_does(files):
     assert (folder / "sales.catspace").exists()
 
 
+@pytest.mark.filterwarnings("ignore:.*look like identifiers")
 def test_fit_for_a_script_prints_json_alone(files):
     folder, _ = files
     done = run(

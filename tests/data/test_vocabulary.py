@@ -19,7 +19,7 @@ from catspace.data.vocabulary import (
     Vocabulary,
     category_array,
 )
-from catspace.exceptions import CatspaceWarning, UnknownCategoryError
+from catspace.exceptions import CatspaceWarning, InputError, UnknownCategoryError
 
 
 def column(values, name="x"):
@@ -209,10 +209,11 @@ def test_minus_one_is_not_the_largest_unsigned_integer():
     assert vocabulary.encode(column(pl.Series([-1, 0]))).tolist() == [UNSEEN, N_SPECIAL]
 
 
-def test_large_integers_beside_fractions_are_not_lost():
-    vocabulary = Vocabulary.fit(objects([2**53 + 1, "x", 0.5]))
-    assert None not in vocabulary.categories
-    assert vocabulary.n_categories == 3
+def test_large_integers_beside_fractions_are_refused_and_not_merged():
+    for values in ([2**53, 2**53 + 1, 0.5], [2**53 + 1, "x", 0.5], [10**17 + 1, 1e17]):
+        with pytest.raises(InputError, match=r"^Column 'x0' holds integers past 2"):
+            Vocabulary.fit(objects(values))
+    assert Vocabulary.fit(objects([2**53, 0.5])).categories == [0.5, 2.0**53]
 
 
 def test_categories_are_an_array_as_they_are_or_text_where_types_differ():

@@ -122,7 +122,7 @@ def test_a_file_with_empty_bins_predicts_what_it_did(shops, tmp_path, encoding):
     model.save(tmp_path / "new.catspace")
     document, arrays = model_file.read(tmp_path / "new.catspace")
     # As format 1 had it: sixteen bins for each number, and weights also for those that are empty
-    shape = document["architecture"]
+    document["format_version"], shape = 1, document["architecture"]
     n_bins = shape["n_bins"]
     assert n_bins == [16, 0]
     shape |= {"n_numbers": 2, "n_bins": 16}

@@ -17,6 +17,9 @@ from catspace.exceptions import CatspaceError
 from catspace.preparation.encoding import HoldBack, RowEncoding
 from catspace.storage.cache import RowCache
 
+# Stores are numbers in most of these tests, as they come out of a file.
+pytestmark = pytest.mark.filterwarnings("ignore:.*look like identifiers")
+
 TINY = {"hidden_layer_sizes": (16,), "embedding_dim": 3, "random_state": 0}
 FAST = {**TINY, "max_epochs": 2}
 CATEGORIES = ["store", "day_of_week", "promo", "year", "month", "day", "state"]

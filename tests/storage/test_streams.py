@@ -71,6 +71,7 @@ def test_a_model_fits_and_predicts_from_a_compressed_file(tmp_path):
         (b"PAR1 and so on", r"t.csv.gz' is a Parquet file; its name must end in .parquet"),
         (b"\xfd7zXZ\x00", r"t.csv.gz' is compressed by xz; unpack it first"),
     ],
+    ids=["cut short", "damaged", "zip", "parquet", "xz"],
 )
 def test_a_file_that_cannot_be_unpacked_is_a_sentence(tmp_path, content, message):
     (tmp_path / "t.csv.gz").write_bytes(content)

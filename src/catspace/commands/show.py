@@ -9,8 +9,8 @@ from rich.table import Table as Grid
 from catspace.commands.places import STANDARD, check_places
 from catspace.embeddings import Embedding, Embeddings
 from catspace.names import visible
-from catspace.storage import model_file
 from catspace.storage.cells import parse_column
+from catspace.storage.document import read_model
 from catspace.storage.shapes import MISSING_CELLS
 from catspace.storage.sinks import write_table
 from catspace.storage.writing import explaining
@@ -65,7 +65,7 @@ def write_embedding(model: Path, column: str, out: str) -> None:
 
 def describe_model(model: Path) -> Record:
     """Return what a model file says about itself."""
-    document, _ = model_file.read(model)
+    document, _ = read_model(model)
     embeddings = Embeddings.load(model)
     history = document["history"]
     last = max((epoch["epoch"] for epoch in history), default=0)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from catspace.data.scaling import find_unit
 from catspace.data.table import Column, Table
 from catspace.exceptions import InputError, ParameterError
 from catspace.validation import check_column_names, is_count
@@ -32,7 +33,8 @@ class Bins:
         present = values[~np.isnan(values)]
         if not len(present):
             return cls(())
-        inner = np.quantile(present, np.linspace(0, 1, n_bins + 1)[1:-1])
+        unit = find_unit(present)
+        inner = np.quantile(present / unit, np.linspace(0, 1, n_bins + 1)[1:-1]) * unit
         return cls(tuple(np.unique(inner[inner > present.min()]).tolist()))
 
     @classmethod
@@ -41,6 +43,11 @@ class Bins:
         present = ~np.isnan(values)
         if not present.any():
             return cls(())
+        if np.abs(values[present]).max() > np.finfo(np.float32).max:
+            raise InputError(
+                'discretize="tree" cuts numbers up to 3.4e38, and a column has larger ones.',
+                hint='"quantile" cuts numbers of any size.',
+            )
         # Only where it is asked for: it takes a quarter of a second to import.
         from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 

@@ -1,5 +1,6 @@
 """Columns + vocabularies -> integer codes and float numbers, the two things a network reads."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -67,15 +68,13 @@ class TableEncoder:
     def from_state(cls, document: Mapping[str, Any], arrays: Mapping[str, Any]) -> "TableEncoder":
         """Return the encoder that `to_state` took apart."""
         vocabularies, hashed = {}, document.get("hashed", {})
+        states: dict[str, dict[str, Any]] = defaultdict(dict)
+        for name, array in arrays.items():
+            if name.startswith("vocabulary."):
+                _, position, part = name.split(".", 2)
+                states[position][part] = array
         for i, column in enumerate(document["categorical"]):
-            prefix = f"vocabulary.{i}."
-            vocabulary = Vocabulary.from_state(
-                {
-                    name.removeprefix(prefix): array
-                    for name, array in arrays.items()
-                    if name.startswith(prefix)
-                }
-            )
+            vocabulary = Vocabulary.from_state(states[str(i)])
             if column in hashed:
                 vocabulary = HashedVocabulary.of(vocabulary, **hashed[column])
             vocabularies[column] = vocabulary

@@ -1,20 +1,46 @@
 """Kinds of values: numbers, text, times and so on, each in one type that stands for its kind.
 
 What a table tells apart stays apart, and what is equal is one value, whatever library or width it
-came in: 1, 1.0 and True are one number, the text '1' is another value.
+came in: 1, 1.0 and True are one number, the text '1' is another value. Values that the one type of
+their kind cannot tell apart are refused.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catspace.exceptions import InputError
+
 # Whole floats up to here are exact, so they can stand for integers.
 LARGEST_EXACT = 2.0**53
 
+# Decimals of so many digits have each a double of their own.
+_SAFE_DIGITS = 15
+# What Python can show.
+_FIRST_TIME, _LAST_TIME = (
+    pa.scalar(time, pa.timestamp("us")) for time in (datetime.min, datetime.max)
+)
+_TEXT_HINT = "turn the column into text, so that each value is itself."
+
 # A part of a column: its rows (None is all), kind, distinct values, and their place in each row.
 Part = tuple[np.ndarray | None, str, pa.Array, np.ndarray]
+
+
+class InexactError(ValueError):
+    """Values that the type of their kind does not tell apart; says what they are."""
+
+
+@contextmanager
+def naming(column: str) -> Iterator[None]:
+    """Turn values that cannot be told apart into a sentence about their column."""
+    try:
+        yield
+    except InexactError as error:
+        raise InputError(f"Column {column!r} holds {error}.", hint=_TEXT_HINT) from None
 
 
 def is_text(type_: pa.DataType) -> bool:
@@ -60,16 +86,17 @@ def _canonical(values: pa.Array) -> tuple[str, pa.Array]:
         return "number", values.cast(pa.int64() if fits else pa.uint64())
     if pa.types.is_integer(type_):
         return "number", values.cast(pa.int64())
-    if pa.types.is_floating(type_) or pa.types.is_decimal(type_):
+    if pa.types.is_decimal(type_):
+        return "number", _whole_if_possible(_nearest_doubles(values))
+    if pa.types.is_floating(type_):
         return "number", _whole_if_possible(values)
     if pa.types.is_timestamp(type_) or pa.types.is_date(type_):
-        return "time", values.cast(pa.timestamp("us", getattr(type_, "tz", None)), safe=False).cast(
-            pa.timestamp("us")
-        )
+        times = _cast_exactly(values, pa.timestamp("us", getattr(type_, "tz", None)))
+        return "time", _check_years(times.cast(pa.timestamp("us")))
     if pa.types.is_duration(type_):
-        return "duration", values.cast(pa.duration("us"), safe=False)
+        return "duration", _cast_exactly(values, pa.duration("us"))
     if pa.types.is_time(type_):
-        return "clock", values.cast(pa.time64("us"), safe=False)
+        return "clock", _cast_exactly(values, pa.time64("us"))
     if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
         return "bytes", values.cast(pa.large_binary())
     return "text", values.cast(pa.large_string())
@@ -83,6 +110,39 @@ def _whole_if_possible(values: pa.Array) -> pa.Array:
     if whole[present].all():
         return pa.array(np.where(present, floats, 0).astype(np.int64), mask=~present)
     return pa.array(np.where(floats == 0, 0.0, floats), mask=~present)  # -0.0 is 0.0
+
+
+def _nearest_doubles(decimals: pa.Array) -> pa.Array:
+    """Return decimals as doubles, or say that one has more digits than a double of its own.
+
+    By way of their text: cast as they are, 1.13 would not be the 1.13 of a column of doubles.
+    """
+    shown = decimals.cast(pa.string())
+    digits = pc.replace_substring_regex(shown, "[-.]|E.*$", "")
+    n_digits = pc.binary_length(pc.utf8_trim(digits, "0"))
+    is_long = pc.fill_null(pc.greater(n_digits, _SAFE_DIGITS), False)
+    if pc.any(is_long).as_py():
+        example = shown.filter(is_long)[0].as_py()
+        raise InexactError(f"decimals of more than {_SAFE_DIGITS} digits, such as {example}")
+    return shown.cast(pa.float64())
+
+
+def _cast_exactly(times: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Return times in microseconds, or say that some are finer or too far away."""
+    try:
+        return times.cast(type_)
+    except pa.ArrowInvalid:
+        raise InexactError("times that are finer than a microsecond, or out of its range") from None
+
+
+def _check_years(times: pa.Array) -> pa.Array:
+    bounds = pc.min_max(times)
+    if bounds["min"].is_valid and not (
+        pc.less_equal(_FIRST_TIME, bounds["min"]).as_py()
+        and pc.less_equal(bounds["max"], _LAST_TIME).as_py()
+    ):
+        raise InexactError("times before the year 1 or after the year 9999")
+    return times
 
 
 def convert_exactly(values: pa.Array, type_: pa.DataType) -> pa.Array:
@@ -121,9 +181,12 @@ def merge_counts(
 ) -> tuple[pa.Array, np.ndarray]:
     """Return the distinct values of one kind, in any order, and how often each occurs."""
     widest = _widest(arrays)
+    try:
+        joined = pa.concat_arrays([array.cast(widest) for array in arrays])
+    except pa.ArrowInvalid:
+        raise InexactError("integers past 2**53 beside fractions or negative numbers") from None
     # Not group_by, which takes three times as long on large strings.
-    encoded = pa.concat_arrays([array.cast(widest, safe=False) for array in arrays])
-    encoded = encoded.dictionary_encode()
+    encoded = joined.dictionary_encode()
     sums = np.bincount(encoded.indices.to_numpy(), np.concatenate(counts))
     return encoded.dictionary, sums.astype(np.int64)
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from catspace.data.reading import read_vector
+from catspace.data.scaling import LARGEST_SQUARED
 from catspace.data.schema import Schema
 from catspace.data.table import Column, Table
 from catspace.exceptions import InputError, in_row
@@ -92,6 +93,12 @@ def check_weights(sample_weight: Any, n_samples: int, *, first_row: int | None =
         )
     if not np.isfinite(weight).all():
         raise InputError("sample_weight contains NaN or infinity.")
+    if (weight > LARGEST_SQUARED).any():
+        raise InputError(
+            f"sample_weight holds {weight.max():g}, and weights past {LARGEST_SQUARED:g} cannot be "
+            "added.",
+            hint="divide the weights by their mean; only their ratios matter.",
+        )
     if (weight < 0).any():
         position = int(np.flatnonzero(weight < 0)[0])
         where = in_row(None if first_row is None else first_row + position)

@@ -15,17 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from narwhals.exceptions import DuplicateError
 
+from catspace.data.kinds import LARGEST_EXACT
+from catspace.data.objects import NOT_ONE_TYPE, mixed_column, no_single_value, recheck
 from catspace.data.table import Column, Table
 from catspace.exceptions import InputError, InputTypeError, shorten
-
-# What Arrow raises where objects are not all of one type that it knows.
-_NOT_ONE_TYPE = (
-    pa.ArrowInvalid,
-    pa.ArrowTypeError,
-    pa.ArrowNotImplementedError,
-    OverflowError,
-    UnicodeEncodeError,
-)
 
 
 def read_table(source: Any) -> Table:
@@ -33,7 +26,7 @@ def read_table(source: Any) -> Table:
 
     Parameters
     ----------
-    source : pandas, polars or Arrow table, 2-d array or list of rows
+    source : pandas, polars or Arrow table, 2-d array, list of rows, or of mappings as JSON has them
         Whatever narwhals understands works, lazy frames included.
 
     Returns
@@ -55,6 +48,9 @@ def read_table(source: Any) -> Table:
         )
     if isinstance(source, Mapping):
         return _from_dict(source)
+    if is_records(source):
+        names = dict.fromkeys(name for record in source for name in record)
+        return _from_dict({name: [record.get(name) for record in source] for name in names})
     try:
         frame = nw.from_native(source)
     except DuplicateError:
@@ -63,6 +59,12 @@ def read_table(source: Any) -> Table:
     except TypeError:
         return _from_array(source)
     return _from_narwhals(frame.collect() if isinstance(frame, nw.LazyFrame) else frame)
+
+
+def is_records(source: Any) -> bool:
+    """Whether something is a list of mappings, as JSON has them: one for each row."""
+    is_list = isinstance(source, (list, tuple)) and len(source) > 0
+    return is_list and all(isinstance(record, Mapping) for record in source)
 
 
 def read_vector(source: Any, what: str) -> np.ndarray:
@@ -101,6 +103,8 @@ def _unmask(source: Any) -> np.ndarray:
 
 def _without_na(values: np.ndarray) -> np.ndarray:
     """Return a vector with None where pandas' NA stands, which cannot even be compared."""
+    if values.dtype.kind == "T":  # numpy's own text, which no file can name
+        values = values.astype(object)
     if values.dtype != object:
         return values
     is_na = np.fromiter((type(v).__name__ == "NAType" for v in values.flat), bool, values.size)
@@ -124,13 +128,19 @@ def _from_narwhals(frame: "nw.DataFrame[Any]") -> Table:
 
 
 def _column(name: str, series: "nw.Series[Any]") -> Column:
+    is_object = series.dtype == nw.Object
     try:
-        values = series.to_arrow()
-    except _NOT_ONE_TYPE:
+        # What polars calls an object comes to Arrow as its address in memory.
+        values = None if is_object and series.implementation.is_polars() else series.to_arrow()
+    except NOT_ONE_TYPE:
+        values = None
+    if values is None:
         # Not to_numpy: polars has integers of 128 bits, and numpy does not.
         objects = np.empty(len(series), dtype=object)
         objects[:] = series.to_list()
-        return _mixed_column(name, objects)
+        return mixed_column(name, objects)
+    if is_object and (column := recheck(name, values, series.to_list())) is not None:
+        return column
     return _arrow_column(name, values, lambda: series.to_numpy())
 
 
@@ -145,9 +155,14 @@ def _arrow_column(name: str, values: pa.Array, objects: Callable[[], np.ndarray]
         values = values.cast(pa.large_binary())
     type_ = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     if pa.types.is_nested(type_):
-        raise _no_single_value(name, values.drop_null()[:2].to_pylist())
+        raise no_single_value(name, values.drop_null()[:2].to_pylist())
     if isinstance(type_, pa.BaseExtensionType):  # for instance the intervals of pd.cut
-        return _mixed_column(name, objects())
+        return mixed_column(name, objects())
+    if pa.types.is_interval(type_):
+        raise InputError(
+            f"Column {name!r} holds {type_}, which is neither a number nor a category.",
+            hint="turn it into a duration or into text.",
+        )
     return Column(name, ((None, values),), len(values))
 
 
@@ -158,7 +173,10 @@ def _from_dict(source: Mapping[Any, Any]) -> Table:
             columns.append(_arrow_column(str(name), values, values.to_pandas))
             continue
         if isinstance(values, str) or not isinstance(values, Iterable):
-            raise InputError(f"Column {str(name)!r} must be a list of values; got {values!r}.")
+            raise InputError(
+                f"Column {str(name)!r} must be a list of values; got {values!r}.",
+                hint="one row alone is a list of one mapping: [{…}].",
+            )
         array = np.empty(len(listed := list(values)), dtype=object)
         array[:] = listed
         columns.append(_array_column(str(name), array))
@@ -176,8 +194,8 @@ def _from_array(source: Any) -> Table:
         )
     try:
         array = _unmask(source)
-        if array.dtype.kind in "US" and not isinstance(source, np.ndarray):
-            array = np.asarray(source, dtype=object)  # a list of rows keeps its numbers
+        if not isinstance(source, np.ndarray) and _has_lost(array):
+            array = np.asarray(source, dtype=object)  # a list of rows keeps its values
     except ValueError:
         raise InputError("The rows of the table differ in length.") from None
     if array.ndim != 2:
@@ -192,49 +210,23 @@ def _from_array(source: Any) -> Table:
     return Table(tuple(columns), array.shape[0], "numpy", named=False)
 
 
+def _has_lost(array: np.ndarray) -> bool:
+    """Whether values of several types were made one: numbers text, or large integers floats."""
+    is_float = array.dtype.kind == "f"
+    return array.dtype.kind in "US" or bool(
+        is_float and (np.abs(np.where(np.isfinite(array), array, 0)) >= LARGEST_EXACT).any()
+    )
+
+
 def _array_column(name: str, values: np.ndarray) -> Column:
     values = np.ascontiguousarray(values)
     try:
         arrow = pa.array(values, from_pandas=True)
-    except _NOT_ONE_TYPE:
-        return _mixed_column(name, values)
+    except NOT_ONE_TYPE:
+        return mixed_column(name, values)
+    if values.dtype == object and (column := recheck(name, arrow, values)) is not None:
+        return column
     return _arrow_column(name, arrow, lambda: values)
-
-
-def _mixed_column(name: str, values: np.ndarray) -> Column:
-    """Split a column of Python objects into one Arrow array for each Python type."""
-    objects = np.asarray(values, dtype=object)
-    type_ids = np.fromiter(map(id, map(type, objects)), dtype=np.int64, count=len(objects))
-    parts: list[tuple[np.ndarray | None, pa.Array]] = []
-    for type_id in np.unique(type_ids):
-        rows = np.flatnonzero(type_ids == type_id)
-        parts.append((rows, _objects_to_arrow(name, objects[rows])))
-    return Column(name, tuple(parts), len(objects))
-
-
-def _objects_to_arrow(name: str, objects: np.ndarray) -> pa.Array:
-    """Convert objects of one Python type; those that Arrow does not know become text."""
-    if isinstance(objects[0], (list, tuple, dict, set, frozenset, np.ndarray)):
-        raise _no_single_value(name, objects[:2])
-    try:
-        values = pa.array(objects, from_pandas=True)
-        if not isinstance(values.type, pa.BaseExtensionType):
-            return values
-    except _NOT_ONE_TYPE:  # integers past 64 bits too, and half a surrogate pair
-        pass
-    texts = [
-        None if value != value else str(value).encode(errors="replace").decode()
-        for value in objects
-    ]
-    return pa.array(texts, pa.large_string())
-
-
-def _no_single_value(name: str, examples: Iterable[object]) -> InputError:
-    return InputError(
-        f"Column {name!r} holds lists or structs, and a category is one value: "
-        f"{shorten(examples)}.",
-        hint="explode it into rows, or turn each value into text.",
-    )
 
 
 def _duplicated(names: Iterable[str]) -> InputError:

@@ -1,20 +1,18 @@
 """What each column of a table is used as: decided by names and types, before a row is read."""
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from catspace.data.bins import Bins, check_discretize, cut
 from catspace.data.hashing import HashedCounts
-from catspace.data.table import DATE_PARTS, Column, Table, describe
+from catspace.data.table import DATE_PARTS, Column, Table
 from catspace.data.vocabulary import ValueCounts
-from catspace.exceptions import InputError, ParameterError, did_you_mean, warn
+from catspace.exceptions import InputError, ParameterError, did_you_mean
 from catspace.validation import check_column_names, is_count
 
 
@@ -31,8 +29,9 @@ class Roles:
     # The columns of which only so many categories have a vector of their own
     most: Mapping[str, int]
     buckets: Mapping[str, int]  # the columns whose values are hashed into so many buckets
-    # Whether the user named no column, so that identifiers may hide among the numbers
-    is_by_dtype: bool
+    # The columns that the user named; None where types decide, so that identifiers may hide among
+    # the numbers
+    named: frozenset[str] | None
     bins: Mapping[str, Bins]  # the bins, when they have been found
 
     @classmethod
@@ -77,7 +76,7 @@ class Roles:
             rules,
             most=_most_categories(max_categories, categorical),
             buckets=_counts_by_column("hash_buckets", hashed, expanded.names),
-            is_by_dtype=named is None,
+            named=None if named is None else frozenset(named),
             bins={},
         )
 
@@ -122,31 +121,6 @@ def count_threshold(min_frequency: Any, n_samples: int) -> int:
         f"min_frequency must be a count of at least 1 or a share between 0 and 1; "
         f"got {min_frequency!r}."
     )
-
-
-def hint_at_id(column: Column, values: np.ndarray) -> None:
-    """Warn when a column of integers that is used as numbers looks like an identifier."""
-    if column.type is None or not pa.types.is_integer(column.type):
-        return
-    present = values[~np.isnan(values)]
-    distinct = np.unique(present)
-    if len(distinct) < 3:
-        return
-    is_named_so = re.search(r"(^|_|[a-z])(id|Id|ID|code|Code|key|Key|nr|no)$", column.name)
-    # Numbered from 0 or 1 without gaps, and each met many times: shops, not counts.
-    is_numbered = (
-        len(distinct) >= 100
-        and distinct[0] in (0, 1)
-        and distinct[-1] - distinct[0] < 1.05 * len(distinct)
-        and len(present) >= 5 * len(distinct)
-    )
-    if is_named_so or is_numbered:
-        warn(
-            f"Column {column.name!r} holds {describe(column.type)} that look like identifiers "
-            f"({len(distinct)} different ones, from {distinct[0]:.0f} to {distinct[-1]:.0f}) and "
-            f"is used as a number.",
-            hint=f"categorical_features=[{column.name!r}, …] gives each value a vector.",
-        )
 
 
 def _named_columns(categorical_features: Any, table: Table) -> set[str] | None:

@@ -1,6 +1,6 @@
 """Columns of numbers -> the scale of the network."""
 
-import math
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,8 @@ from catspace.exceptions import InputError, in_row
 
 # Below this a division would overflow.
 _SMALLEST_SCALE = 1e-200
+# Past this, the sum of a few squares is past all numbers.
+LARGEST_SQUARED = 1e150
 # Past this many robust standard deviations a number is bent towards a limit.
 BEND = 3.0
 
@@ -33,13 +35,15 @@ class Scaling:
         present = values[~np.isnan(values)]
         if not len(present):
             return cls(0.0, 1.0, has_missing=True)
-        low, centre, high = np.percentile(present, [25, 50, 75])
+        unit = find_unit(present)
+        low, centre, high = np.percentile(present / unit, [25, 50, 75])
         scale = (high - low) / 1.349
         if scale == 0:  # over half of the values are equal: the spread is in the rest
-            scale = float(present.std())
+            scale = float((present / unit).std())
+        scale = min(scale, sys.float_info.max / unit) * unit
         return cls(
-            float(centre),
-            float(scale) if _SMALLEST_SCALE < scale < math.inf else 1.0,
+            float(centre) * unit,
+            float(scale) if scale > _SMALLEST_SCALE else 1.0,
             has_missing=len(present) < len(values),
         )
 
@@ -51,9 +55,21 @@ class Scaling:
     def apply(self, values: np.ndarray) -> np.ndarray:
         """Return the features of a column; shape (n_samples, width)."""
         missing = np.isnan(values)
-        z = np.where(missing, 0.0, (values - self.centre) / self.scale)
-        z /= np.hypot(1, z / BEND)
+        with np.errstate(over="ignore"):  # what is past all numbers is at the limit
+            z = np.where(missing, 0.0, (values - self.centre) / self.scale)
+        z = np.where(
+            np.isinf(z), np.copysign(BEND, z), z / np.hypot(1, np.where(np.isinf(z), 0, z) / BEND)
+        )
         return np.stack([z, missing] if self.has_missing else [z], axis=1).astype(np.float32)
+
+
+def find_unit(values: np.ndarray) -> float:
+    """Return what to divide numbers by, so that they can be subtracted, added and squared.
+
+    It is 1 for all but numbers of a size that nothing in the world has; else a power of two, which
+    changes no digit.
+    """
+    return 1.0 if np.abs(values).max(initial=0) <= LARGEST_SQUARED else 2.0**600
 
 
 def finite_numbers(column: Column, *, first_row: int | None = 0) -> np.ndarray:

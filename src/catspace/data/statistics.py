@@ -13,8 +13,10 @@ import numpy as np
 
 from catspace.data.bins import Bins
 from catspace.data.encoding import TableEncoder
+from catspace.data.hints import hint_at_dates, hint_at_id
+from catspace.data.kinds import naming
 from catspace.data.labels import Block
-from catspace.data.roles import Roles, count_threshold, hint_at_id
+from catspace.data.roles import Roles, count_threshold
 from catspace.data.scaling import Scaling, finite_numbers
 from catspace.data.table import Table
 from catspace.data.target_statistics import TargetStatistics
@@ -110,7 +112,8 @@ class ColumnStatistics:
         self.n_samples += table.n_rows
         by_name = {column.name: column for column in self.roles.apply(table).columns}
         for name, counts in self._counts.items():
-            counts.add(by_name[name])
+            with naming(name):
+                counts.add(by_name[name])
         numbers = np.empty((table.n_rows, len(self.roles.numbers)))
         for i, name in enumerate(self.roles.numbers):
             numbers[:, i] = finite_numbers(by_name[name], first_row=first_row)
@@ -122,7 +125,8 @@ class ColumnStatistics:
         self.n_samples += other.n_samples
         self._sample.merge(other._sample)
         for name, counts in other._counts.items():
-            self._counts[name].merge(counts)
+            with naming(name):
+                self._counts[name].merge(counts)
         for name, has_missing in other._has_missing.items():
             self._has_missing[name] |= has_missing
 
@@ -131,13 +135,15 @@ class ColumnStatistics:
         roles, threshold = self.roles, count_threshold(min_frequency, self.n_samples)
         scalings = {}
         for name, values in zip(roles.numbers, self.numbers.T, strict=True):
-            if roles.is_by_dtype:
+            if roles.named is None:
                 hint_at_id(self._columns[name], values)
             scalings[name] = replace(Scaling.fit(values), has_missing=self._has_missing[name])
-        vocabularies = {
-            name: counts.vocabulary(threshold, roles.most.get(name))
-            for name, counts in self._counts.items()
-        }
+        vocabularies = {}
+        for name, counts in self._counts.items():
+            with naming(name):
+                vocabularies[name] = counts.vocabulary(threshold, roles.most.get(name))
+            if name not in (roles.named or ()):
+                hint_at_dates(name, vocabularies[name])
         return TableEncoder(vocabularies, scalings, roles.date_parts, roles.dates, roles.bins)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catspace.data.kinds import Part, factorize, is_text
+from catspace.data.kinds import Part, factorize, is_text, naming
 from catspace.exceptions import InputError, did_you_mean, shorten
 
 _TEMPORAL_PARTS: dict[str, Callable[[pa.Array], pa.Array]] = {
@@ -76,7 +76,8 @@ class Column:
     @cached_property
     def factors(self) -> list[Part]:
         """The distinct values of each part; kept, since to find them takes most of the time."""
-        return [(where, *factorize(values)) for where, values in self.parts]
+        with naming(self.name):
+            return [(where, *factorize(values)) for where, values in self.parts]
 
     def take(self, rows: np.ndarray) -> "Column":
         """Return some of the rows, each at most once."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catspace.exceptions import InputError, ParameterError, did_you_mean, in_row
+from catspace.exceptions import InputError, ParameterError, did_you_mean, in_row, shorten
 
 TARGET_TRANSFORMS = ("log", "log1p", "paper")
 
@@ -94,7 +94,11 @@ class RegressionTarget:
             )
         moved = transformed(values, self.transform)
         scale = np.where(self.scale == 0, 1.0, self.scale)
-        return np.asarray((moved - self.centre) / scale, dtype=np.float32)
+        with np.errstate(over="ignore"):
+            learned = np.asarray((moved - self.centre) / scale, dtype=np.float32)
+        if np.isinf(learned).any():
+            raise too_large(values[np.isinf(learned)][0], int(np.argwhere(np.isinf(learned))[0][0]))
+        return learned
 
     def decode(self, outputs: np.ndarray) -> np.ndarray:
         """Return predictions on the user's scale, from outputs of shape (n_samples, n_outputs)."""
@@ -132,11 +136,17 @@ class ClassTarget:
         y = y.ravel()
         if y.dtype == object and any(value is None for value in y):
             raise InputError("Input y contains NaN: the class of some rows is missing.")
-        codes = np.searchsorted(self.classes, y)
-        codes = np.minimum(codes, len(self.classes) - 1)
-        if not (self.classes[codes] == y).all():
-            unknown = y[self.classes[codes] != y][0]
-            raise InputError(f"The target holds the class {unknown!r}, which fit has not met.")
+        try:
+            codes = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
+            is_unknown = np.asarray(self.classes[codes] != y)
+        except TypeError:  # numbers and text have no order
+            codes, is_unknown = np.zeros(len(y), dtype=np.int64), np.ones(len(y), dtype=bool)
+        if is_unknown.any():
+            unknown = y[is_unknown].tolist()[0]
+            raise InputError(
+                f"The target holds the class {unknown!r}, which fit has not met: there the classes "
+                f"were {shorten(self.classes.tolist())}."
+            )
         return codes.astype(np.int64)
 
     def decode(self, codes: np.ndarray) -> np.ndarray:
@@ -191,8 +201,13 @@ def to_numbers(y: Any) -> np.ndarray:
         if values.dtype == object:
             known = [np.nan if value is None else value for value in values.flat]
             values = np.array(known, dtype=object).reshape(values.shape)
+        if values.dtype.kind in "OUT" and any(isinstance(value, str) for value in values.flat):
+            # Arrow and not Python, which takes 1_000 for a number.
+            texts = pa.array([None if v != v else str(v) for v in values.flat], pa.string())
+            numbers = texts.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            return np.asarray(numbers).reshape(values.shape)
         return values.astype(np.float64)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, pa.ArrowInvalid):
         raise InputError(
             f"The target must hold numbers; got {values.ravel()[:1].tolist()[0]!r} first.",
             hint="EmbeddingClassifier learns classes, text included.",
@@ -205,6 +220,14 @@ def not_finite(row: int | None, count: int, *, has_nan: bool) -> InputError:
     return InputError(
         f"Input y contains {'NaN' if has_nan else 'infinity'}{where} ({count} in all).",
         hint="drop the rows whose target is not known.",
+    )
+
+
+def too_large(value: float, row: int | None) -> InputError:
+    """Return the error for a target whose squares are past all numbers."""
+    return InputError(
+        f"The target holds {value:g}{in_row(row)}, and squares of such numbers cannot be added.",
+        hint="divide the target by a constant, or drop the rows where it is no real value.",
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import column_or_1d, compute_sample_weight
 
+from catspace.data.scaling import LARGEST_SQUARED, find_unit
 from catspace.data.target import (
     ClassTarget,
     Moments,
@@ -16,9 +17,11 @@ from catspace.data.target import (
     not_finite,
     outside,
     to_numbers,
+    too_large,
     transformed,
 )
-from catspace.exceptions import InputError, ParameterError
+from catspace.exceptions import InputError, ParameterError, warn
+from catspace.validation import check_real
 
 # Where nobody says what a target of whole numbers is: at most so many are classes.
 MOST_CLASSES = 20
@@ -104,6 +107,7 @@ class TargetStatistics:
     _missing: _Flaw = field(default_factory=_Flaw)
     _infinite: _Flaw = field(default_factory=_Flaw)
     _outside: _Flaw = field(default_factory=_Flaw)
+    _large: _Flaw = field(default_factory=_Flaw)
     _kept: list[np.ndarray] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -126,7 +130,11 @@ class TargetStatistics:
         elif self.kind == "auto" and y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
         if y.dtype == object and not _is_text(y):  # decimals, and booleans beside missing ones
-            y = to_numbers(y)
+            y = (
+                to_numbers(y)
+                if self.kind == "continuous"
+                else _labels(y, is_class=self.kind == "class")
+            )
         missing = _is_missing(y)
         self._missing.note(missing, missing, first_row)
         is_number = y.dtype.kind in "iufb"
@@ -149,6 +157,7 @@ class TargetStatistics:
         self._missing.merge(other._missing)
         self._infinite.merge(other._infinite)
         self._outside.merge(other._outside)
+        self._large.merge(other._large)
         if other._moments is not None:
             self._add_moments(other._moments)
         if not other._may_be_classes:
@@ -167,12 +176,22 @@ class TargetStatistics:
             raise not_finite(self._missing.row, self._missing.count, has_nan=True)
         if self.is_class:
             self._check_classes()
-            return ClassTarget(np.empty(0) if self._classes is None else self._classes.labels)
+            labels = np.empty(0) if self._classes is None else self._classes.labels
+            if self.kind == "auto" and labels.dtype.kind == "f" and len(labels) > 2:
+                warn(
+                    f"The target holds {len(labels)} different whole numbers, from {labels[0]:g} "
+                    f"to {labels[-1]:g}, and is taken for classes.",
+                    hint='target_type="continuous" learns numbers; target_type="class" learns '
+                    "classes without this warning.",
+                )
+            return ClassTarget(labels)
         if self._infinite.count:
             raise not_finite(self._infinite.row, self._infinite.count, has_nan=False)
         if self._outside.count:
             flaw = self._outside
             raise outside(self.transform, flaw.value, flaw.row, flaw.count)
+        if self._large.count:
+            raise too_large(self._large.value, self._large.row)
         if len(self._kept) > 1:
             return learn_target(np.concatenate(self._kept), self.kind, self.transform)
         assert self._moments is not None  # a table without rows has been refused
@@ -201,7 +220,15 @@ class TargetStatistics:
         counts = self._classes.counts
         if isinstance(class_weight, str):  # "balanced", by what was counted in all blocks
             return np.asarray(counts.sum() / (len(counts) * counts))
-        return np.asarray(compute_sample_weight(class_weight, self._classes.labels))
+        try:
+            weights = np.asarray(compute_sample_weight(class_weight, self._classes.labels))
+        except ValueError as error:
+            raise ParameterError(f"class_weight does not fit the target: {error}.") from None
+        if not weights.any():
+            raise ParameterError(
+                f"class_weight must not be 0 for all classes; got {class_weight!r}."
+            )
+        return weights
 
     def mean_weight(self, by_class: np.ndarray | None = None) -> float:
         """Return the mean weight of a row, each times the weight of its class."""
@@ -225,7 +252,9 @@ class TargetStatistics:
         if is_bad.any() or not known.all():
             values = values[(known & ~is_bad).all(axis=1)]
         if len(values):
-            self._add_moments(Moments.of(transformed(values, self.transform)))
+            moved = transformed(values, self.transform)
+            self._large.note(np.abs(moved) > LARGEST_SQUARED, values, first_row)
+            self._add_moments(Moments.of(moved / find_unit(moved)))
 
     def _add_moments(self, moments: Moments) -> None:
         self._moments = moments if self._moments is None else self._moments.merge(moments)
@@ -269,6 +298,30 @@ def check_class_weight(class_weight: Any) -> None:
             f'class_weight must be a dict of class to weight, "balanced" or None; '
             f"got {class_weight!r}."
         )
+    if isinstance(class_weight, dict):
+        for label, weight in class_weight.items():
+            check_real(f"class_weight[{label!r}]", weight, at_least=0, below=LARGEST_SQUARED)
+
+
+def _labels(y: np.ndarray, *, is_class: bool) -> np.ndarray:
+    """Return objects that are no text as labels, each itself, or say why they cannot be."""
+    if all(isinstance(label, (bool, np.bool_)) for label in y.flat):
+        return y.astype(bool)
+    try:
+        numbers = to_numbers(y)
+    except InputError:
+        numbers = np.full(y.shape, np.nan)
+    for label, number in zip(y.flat, numbers.flat, strict=True):
+        is_known = label is not None and label == label
+        # In Python a number is compared to the last digit, and so are two classes.
+        is_other = np.isnan(number) or (number.is_integer() and label != float(number))
+        if is_known and is_other and (is_class or np.isnan(number)):
+            raise InputError(
+                f"Unknown label type: the target holds {label!r}, and labels are text, numbers or "
+                "truth values.",
+                hint="turn the labels into text.",
+            )
+    return numbers
 
 
 def _is_text(y: np.ndarray) -> bool:

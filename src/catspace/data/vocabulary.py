@@ -13,12 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from catspace.data.kinds import (
+    InexactError,
     Part,
     convert_exactly,
     describe_kinds,
     factorize,
     find_positions,
     merge_counts,
+    naming,
     sort_counts,
 )
 from catspace.data.table import Column
@@ -27,6 +29,8 @@ from catspace.exceptions import UnknownCategoryError, did_you_mean, warn
 MISSING, RARE, UNSEEN = 0, 1, 2
 N_SPECIAL = 3
 SPECIAL_NAMES = ("(missing)", "(rare)", "(unseen)")
+
+_FEWEST_UNSEEN = 3  # rows of nothing but unseen values that are worth a warning
 
 # Fewer distinct values than this are kept as they come, block by block.
 _SMALLEST_MERGE = 1 << 16
@@ -62,8 +66,9 @@ class Vocabulary:
             values have one of their own, of equally frequent ones the first in their order.
         """
         counts = ValueCounts()
-        counts.add(column)
-        return counts.vocabulary(min_frequency, max_categories)
+        with naming(column.name):
+            counts.add(column)
+            return counts.vocabulary(min_frequency, max_categories)
 
     def to_state(self) -> dict[str, Any]:
         """Return the arrays that make up the vocabulary, by name."""
@@ -128,9 +133,22 @@ class Vocabulary:
             for _, kind, dictionary, _ in parts
             if kind not in known and len(dictionary) > dictionary.null_count
         }
+        codes = self.codes(parts, column.n_rows)
         if new and known:
             _warn_about_kinds(column.name, known, new)
-        return self.codes(parts, column.n_rows)
+        elif known and _is_all_unseen(codes):
+            self._warn_about_all(column)
+        return codes
+
+    def _warn_about_all(self, column: Column) -> None:
+        singles = [values for _, values in column.parts if values.type == pa.float32()]
+        numbers = self.values.get("number")
+        hint = "compare a few of them with embeddings_[column].categories."
+        if singles and numbers is not None and pa.types.is_floating(numbers.type):
+            rounded = numbers.to_numpy().astype(np.float32)
+            if np.isin(singles[0].drop_null().to_numpy(), rounded).any():
+                hint = "the column is float32 now and was float64 in fit; keep the type of fit."
+        warn(f"None of the values of column {column.name!r} was met in fit.", hint=hint)
 
     def select(self, positions: np.ndarray) -> "Vocabulary":
         """Return a vocabulary of some of the categories, in the order that they have here.
@@ -155,7 +173,7 @@ class Vocabulary:
         try:
             kind, dictionary, _ = factorize(pa.array([category], from_pandas=True))
             code = int(self._lookup(kind, dictionary)[0]) if len(dictionary) else MISSING
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        except (pa.ArrowException, OverflowError, InexactError):
             code = UNSEEN
         if code == UNSEEN:
             other = self._lookalike(category)
@@ -293,6 +311,14 @@ def _choose(
         kind: kept[end - len(frequencies[kind]) : end]
         for kind, end in zip(frequencies, ends, strict=True)
     }
+
+
+def _is_all_unseen(codes: np.ndarray) -> bool:
+    """Whether several rows hold a value, and none of them one of fit; one row alone may be new."""
+    return len(codes) >= _FEWEST_UNSEEN and (
+        bool((codes == UNSEEN).sum() >= _FEWEST_UNSEEN)
+        and bool(((codes == UNSEEN) | (codes == MISSING)).all())
+    )
 
 
 def _warn_about_kinds(column: str, known: set[str], new: set[str]) -> None:

@@ -5,10 +5,11 @@ from pathlib import Path
 from catspace.estimators.classifier import EmbeddingClassifier
 from catspace.estimators.encoder import EmbeddingEncoder
 from catspace.estimators.regressor import EmbeddingRegressor
-from catspace.exceptions import ModelFileError
-from catspace.storage import model_file
+from catspace.storage.document import read_model, refusing
 
 __all__ = ["EmbeddingClassifier", "EmbeddingEncoder", "EmbeddingRegressor", "load"]
+
+_ESTIMATORS = (EmbeddingRegressor, EmbeddingClassifier, EmbeddingEncoder)
 
 
 def load(path: str | Path) -> EmbeddingRegressor | EmbeddingClassifier | EmbeddingEncoder:
@@ -23,9 +24,7 @@ def load(path: str | Path) -> EmbeddingRegressor | EmbeddingClassifier | Embeddi
     EmbeddingRegressor, EmbeddingClassifier or EmbeddingEncoder
         Predicts the same as the one that was saved, to the last bit.
     """
-    document, arrays = model_file.read(path)
-    kinds = (EmbeddingRegressor, EmbeddingClassifier, EmbeddingEncoder)
-    for kind in kinds:
-        if kind.__name__ == document["estimator"]:
-            return kind.restore(document, arrays)
-    raise ModelFileError(f"{str(path)!r} holds a {document['estimator']}, which is not known.")
+    document, arrays = read_model(path)
+    kinds = {kind.__name__: kind for kind in _ESTIMATORS}
+    with refusing(path):
+        return kinds[document["estimator"]].restore(document, arrays)

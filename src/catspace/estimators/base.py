@@ -14,16 +14,17 @@ from catspace.data.encoding import Encoded
 from catspace.embeddings import Embeddings
 from catspace.estimators.attributes import FittedAttributes
 from catspace.estimators.fitted import Fitted
-from catspace.estimators.fitting import HANDLE_UNKNOWN, Fit, OnEpoch, finish
+from catspace.estimators.fitting import Fit, OnEpoch, check_use, finish
 from catspace.estimators.parameters import pack_parameter, unpack_parameter
 from catspace.estimators.shared import SharedParameters
 from catspace.exceptions import InputError, shorten
 from catspace.model.choice import settle
 from catspace.model.memory import available_memory, show_bytes
 from catspace.model.plan import make_device
+from catspace.model.settings import plain_torch
 from catspace.model.training import train_networks
 from catspace.preparation.prepare import Given
-from catspace.validation import check_option
+from catspace.validation import check_column_names
 
 
 class EmbeddingEstimator(
@@ -84,7 +85,7 @@ class EmbeddingEstimator(
         of up to 100,000.
         """
         job = self.start_fit()
-        with ExitStack() as stack:  # closes what was cached on disk
+        with plain_torch(), ExitStack() as stack:  # which closes what was cached on disk
             prepared = job.preparation(stack).prepare(
                 Given(X, y, sample_weight), Given(X_val, y_val, sample_weight_val)
             )
@@ -131,7 +132,7 @@ class EmbeddingEstimator(
             and ``numbers``, float32 of shape (n_samples, n_numbers).
         """
         check_is_fitted(self)
-        check_option("handle_unknown", self.handle_unknown, HANDLE_UNKNOWN)
+        check_use(self.get_params(deep=False))
         return self.fitted_.encode(
             X, handle_unknown=self.handle_unknown, estimator=type(self).__name__
         )
@@ -139,6 +140,7 @@ class EmbeddingEstimator(
     def predict_encoded(self, encoded: Encoded) -> np.ndarray:
         """Return predicted numbers, or the probability of each class, of an encoded table."""
         check_is_fitted(self)
+        check_use(self.get_params(deep=False))
         return self.fitted_.answer(
             encoded, device=make_device(self.device), n_jobs=effective_n_jobs(self.n_jobs)
         )
@@ -210,7 +212,10 @@ class EmbeddingEstimator(
     @classmethod
     def restore(cls, document: Mapping[str, Any], arrays: Mapping[str, Any]) -> Self:
         """Return the fitted estimator that `save` took apart."""
-        model = cls(**{name: unpack_parameter(v) for name, v in document["parameters"].items()})
+        parameters = {name: unpack_parameter(v) for name, v in document["parameters"].items()}
+        check_column_names("parameters", parameters, cls().get_params(), "one of the estimator")
+        model = cls(**parameters)
+        check_use(model.get_params(deep=False))
         model.fitted_ = Fitted.restore(document, arrays)
         return model
 

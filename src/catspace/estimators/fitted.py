@@ -16,9 +16,11 @@ from catspace.embeddings import Embeddings
 from catspace.model.network import Architecture, EntityNetwork
 from catspace.model.prediction import predict
 from catspace.model.recipe import Recipe
+from catspace.model.settings import plain_torch
 from catspace.model.training import Epoch
 from catspace.preparation.learning import Learned
 from catspace.storage import model_file
+from catspace.storage.document import check_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +81,10 @@ class Fitted:
         """Return the outputs of each network; float32 arrays of shape (n_samples, n_outputs)."""
         codes, numbers = torch.from_numpy(encoded.codes), torch.from_numpy(encoded.numbers)
         device = torch.device("cpu") if device is None else device
-        return [
-            predict(network, codes, numbers, device, n_jobs=n_jobs) for network in self.networks
-        ]
+        with plain_torch():
+            return [
+                predict(network, codes, numbers, device, n_jobs=n_jobs) for network in self.networks
+            ]
 
     def answer(self, encoded: Encoded, **options: Any) -> np.ndarray:
         """Return predicted numbers, or the probability of each class; the networks' average.
@@ -155,24 +158,12 @@ class Fitted:
             name: tuple(value) if isinstance(value, list) else value
             for name, value in document["architecture"].items()
         }
-        if "n_numbers" in shape:  # format 1: as many bins for each number, some of them empty
-            shape["n_bins"] = (shape["n_bins"],) * shape.pop("n_numbers")
-        architecture = Architecture(n_codes=shape.pop("n_rows"), **shape)
-        networks = []
-        for i in range(document["n_networks"]):
-            network, prefix = EntityNetwork(architecture), f"network.{i}."
-            weights = {
-                name.removeprefix(prefix): torch.from_numpy(np.array(array))
-                for name, array in arrays.items()
-                if name.startswith(prefix)
-            }
-            for name in ("numbers.lower", "numbers.slope"):
-                weights[name] = weights[name].flatten()  # a table in format 1
-            network.load_state_dict(weights)
-            networks.append(network)
+        networks = _restore_networks(
+            Architecture(n_codes=shape.pop("n_rows"), **shape), document["n_networks"], arrays
+        )
         return cls(
             Learned.from_state(document, arrays),
-            tuple(networks),
+            networks,
             tuple(Epoch(**epoch) for epoch in document["history"]),
             Recipe.from_state(document["recipe"]) if document.get("recipe") else None,
         )
@@ -183,3 +174,23 @@ class Fitted:
         return Embeddings.of(
             encoder.vocabularies, tables, self.learned.backend, encoder.origins, smooth
         )
+
+
+def _restore_networks(
+    architecture: Architecture, n_networks: int, arrays: Mapping[str, Any]
+) -> tuple[EntityNetwork, ...]:
+    # A sketch has the shapes of the weights, and takes no memory.
+    sketch = EntityNetwork(architecture, device=torch.device("meta")).state_dict()
+    networks = []
+    for i in range(n_networks):
+        weights = {
+            name: check_array(arrays, f"network.{i}.{name}", np.float32, tuple(weight.shape))
+            for name, weight in sketch.items()
+        }
+        with plain_torch():
+            network = EntityNetwork(architecture)
+            network.load_state_dict(
+                {name: torch.from_numpy(np.array(weight)) for name, weight in weights.items()}
+            )
+        networks.append(network)
+    return tuple(networks)

@@ -15,16 +15,30 @@ from catspace.data.target_statistics import check_class_weight
 from catspace.estimators.fitted import Fitted
 from catspace.exceptions import InterruptedWarning, NothingLearnedWarning, ParameterError, warn
 from catspace.model.choice import Judged
-from catspace.model.plan import TrainingPlan, check_parameters, make_plan
+from catspace.model.plan import TrainingPlan, check_parameters, make_plan, parse_device
 from catspace.model.progress import TrainingProgress
 from catspace.model.training import Epoch, Trained
 from catspace.preparation.learning import Learned
 from catspace.preparation.prepare import Preparation
-from catspace.validation import check_option, check_real
+from catspace.validation import check_option, check_real, is_integer
 
 OnEpoch = Callable[[Mapping[str, Any]], None]
 
 HANDLE_UNKNOWN = ("mean", "error")
+
+
+def check_use(parameters: Mapping[str, Any]) -> None:
+    """Raise where a parameter that matters to a model at any time makes no sense."""
+    check_option("handle_unknown", parameters["handle_unknown"], HANDLE_UNKNOWN)
+    parse_device(parameters["device"])
+    n_jobs, verbose = parameters["n_jobs"], parameters["verbose"]
+    if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
+        raise ParameterError(
+            f"n_jobs must be an int other than 0, or None; got {n_jobs!r}.",
+            hint="-1 takes all cores.",
+        )
+    if not is_integer(verbose) and not isinstance(verbose, (bool, np.bool_)):
+        raise ParameterError(f"verbose must be 0, 1 or 2; got {verbose!r}.")
 
 
 class Fit:
@@ -41,7 +55,13 @@ class Fit:
     def __init__(self, estimator: str, parameters: Mapping[str, Any], target_kind: str) -> None:
         self._estimator, self._parameters, self._target_kind = estimator, parameters, target_kind
         self._check()
-        self._random = check_random_state(parameters["random_state"])
+        try:
+            self._random = check_random_state(parameters["random_state"])
+        except ValueError:
+            raise ParameterError(
+                f"random_state must be an int from 0 to 2**32 - 1, a RandomState or None; "
+                f"got {parameters['random_state']!r}."
+            ) from None
 
     def preparation(self, stack: ExitStack) -> Preparation:
         """Return what makes rows of a table; the stack closes what it keeps on disk."""
@@ -72,7 +92,7 @@ class Fit:
         parameters = self._parameters
         check_transform(parameters.get("target_transform"))
         check_parameters(parameters, is_classification=self._target_kind == "class")
-        check_option("handle_unknown", parameters["handle_unknown"], HANDLE_UNKNOWN)
+        check_use(parameters)
         check_min_frequency(parameters["min_frequency"])
         check_class_weight(parameters.get("class_weight"))
         check_real("validation_fraction", parameters["validation_fraction"], above=0, below=1)

@@ -83,7 +83,9 @@ class Evidence:
         """Return the rows, of which some have forgotten categories, with the rates of the pull."""
         codes = rows.codes
         positions = codes + self._first
-        drawn = torch.rand(codes.shape, generator=generator, device=codes.device)
+        drawn = torch.rand(
+            codes.shape, generator=generator, device=codes.device, dtype=torch.float32
+        )
         forgotten = codes.masked_fill(drawn < self._chances[positions], UNSEEN)
         rates = self._pulls[positions]
         if rows.weight is not None:

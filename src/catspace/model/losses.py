@@ -37,8 +37,9 @@ def constant_loss(rows: Rows, judges: Rows, recipe: Recipe) -> float:
     That is the share of each class; or the mean, or the quantile that the loss asks for, whichever
     does better.
     """
-    weight = torch.ones(len(rows)) if rows.weight is None else rows.weight.cpu()
     target = rows.target.cpu()
+    weight = torch.from_numpy(np.ones(len(rows), dtype=np.float32))
+    weight = weight if rows.weight is None else rows.weight.cpu()
     if recipe.loss == "log_loss":
         n_classes = 1 + int(max(target.max(), judges.target.max()))
         shares = torch.bincount(target, weights=weight.double(), minlength=n_classes)

@@ -6,6 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+_CPU = torch.device("cpu")
+
 
 class PiecewiseLinear(nn.Module):
     """Gives each number beside its value the part of each bin that lies below it.
@@ -20,17 +22,19 @@ class PiecewiseLinear(nn.Module):
         Of each number.
     """
 
-    def __init__(self, n_bins: Sequence[int]) -> None:
+    def __init__(self, n_bins: Sequence[int], device: torch.device = _CPU) -> None:
         super().__init__()
         self.number_of: Tensor  # the position of the number that each bin belongs to
         self.lower: Tensor
         self.slope: Tensor
-        number_of = torch.arange(len(n_bins)).repeat_interleave(
-            torch.tensor(n_bins, dtype=torch.int64)
+        repeats = torch.tensor(n_bins, dtype=torch.int64, device=device)
+        number_of = torch.arange(len(n_bins), device=device).repeat_interleave(
+            repeats, output_size=sum(n_bins)
         )
         self.register_buffer("number_of", number_of, persistent=False)
-        self.register_buffer("lower", torch.zeros(len(number_of)))
-        self.register_buffer("slope", torch.zeros(len(number_of)))
+        for name in ("lower", "slope"):
+            zeros = torch.zeros(len(number_of), dtype=torch.float32, device=device)
+            self.register_buffer(name, zeros)
         self.width = len(n_bins) + len(number_of)
 
     def set_edges(self, edges: Sequence[np.ndarray]) -> None:

@@ -15,6 +15,7 @@ from catspace.model.pieces import cut_numbers
 from catspace.model.recipe import Recipe, check_smooth, defaults_for, make_recipe, resolve
 from catspace.model.sizes import embedding_dims
 from catspace.preparation.learning import Learned
+from catspace.storage.model_form import MOST_LAYERS
 from catspace.validation import check_int, check_option, check_real
 
 _MOST_NETWORKS = 10_000  # before a seed for each of them is drawn
@@ -206,18 +207,33 @@ def make_architecture(
 
 def make_device(device: Any) -> torch.device:
     """Return the device to compute on; "auto" takes a GPU where there is one."""
-    if device == "auto":
+    chosen = parse_device(device)
+    try:
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError) as error:
+        raise _no_device(device, error) from None
+    return chosen
+
+
+def parse_device(device: Any) -> torch.device:
+    """Return the device of a name, which need not be here."""
+    if isinstance(device, str) and device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
-        torch.empty(0, device=chosen)
-    except (RuntimeError, TypeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise ParameterError(
-            f'device must be "auto" or a device of torch that is here, such as "cpu"; '
-            f"got {device!r} ({reason})."
-        ) from None
+    except (RuntimeError, TypeError, ValueError, OverflowError) as error:
+        raise _no_device(device, error) from None
+    if chosen.type == "meta":
+        raise _no_device(device, "it has no memory")
     return chosen
+
+
+def _no_device(device: Any, reason: object) -> ParameterError:
+    reason = str(reason).splitlines()[0]
+    return ParameterError(
+        f'device must be "auto" or a device of torch that is here, such as "cpu"; '
+        f"got {device!r} ({reason})."
+    )
 
 
 def _check_layers(sizes: Any, *, needs_one: bool) -> tuple[int, ...]:
@@ -226,6 +242,10 @@ def _check_layers(sizes: Any, *, needs_one: bool) -> tuple[int, ...]:
     if not isinstance(sizes, Iterable) or isinstance(sizes, str):
         raise ParameterError(f"hidden_layer_sizes must be a tuple of ints; got {sizes!r}.")
     layers = tuple(check_int("each of hidden_layer_sizes", size) for size in sizes)
+    if len(layers) > MOST_LAYERS:  # which a model file may not have either
+        raise ParameterError(
+            f"hidden_layer_sizes may have {MOST_LAYERS} layers at most; got {len(layers)}."
+        )
     if needs_one and not layers:
         raise ParameterError('input_encoding="onehot" needs at least one hidden layer.')
     return layers

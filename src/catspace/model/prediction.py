@@ -10,8 +10,9 @@ from torch.nn import functional
 
 from catspace.model.network import EntityNetwork
 
-# Rows in one forward pass.
+# Rows in one forward pass, and fewer where a layer is very wide.
 _BLOCK_ROWS = 8192
+_BLOCK_VALUES = 1 << 26
 _ROW_MULTIPLE = 32
 
 
@@ -59,8 +60,11 @@ def predict(
     n_samples = len(numbers)
     outputs = np.empty((n_samples, network.architecture.n_outputs), dtype=np.float32)
 
+    n_most = min(_BLOCK_ROWS, _BLOCK_VALUES // network.widest)
+    block_rows = max(_ROW_MULTIPLE, n_most // _ROW_MULTIPLE * _ROW_MULTIPLE)
+
     def fill(begin: int) -> None:
-        end = min(begin + _BLOCK_ROWS, n_samples)
+        end = min(begin + block_rows, n_samples)
         padding = -(end - begin) % _ROW_MULTIPLE
         block_codes = functional.pad(codes[:, begin:end], (0, padding))
         block_numbers = functional.pad(numbers[begin:end], (0, 0, 0, padding))
@@ -68,7 +72,7 @@ def predict(
             output = network(block_codes.to(device), block_numbers.to(device))
         outputs[begin:end] = output[: end - begin].cpu().numpy()
 
-    blocks = range(0, n_samples, _BLOCK_ROWS)
+    blocks = range(0, n_samples, block_rows)
     n_workers = max(1, min(n_jobs, len(blocks))) if device.type == "cpu" else 1
     with keep_thread_count, ThreadPoolExecutor(n_workers, initializer=_use_one_thread) as pool:
         list(pool.map(fill, blocks))

@@ -232,7 +232,7 @@ class Training:
         recipe, epoch = self.recipe, len(self.history) + 1
         loss_of = LOSSES[recipe.loss]
         step, n_steps = len(self.history) * self._n_batches, self._n_batches * recipe.epochs
-        total = torch.zeros((), device=self._device)
+        total = torch.zeros((), device=self._device, dtype=torch.float32)
         forget = None
         if (evidence := self._evidence) is not None:
 
@@ -310,9 +310,8 @@ class Training:
             self._best_epoch = epoch
             return None
         self.network.fill_untrained_rows(self.counts, self.is_smooth)
-        total, weight = self._team.sum(
-            torch.tensor(sum_losses(self.network, self._validation, self.recipe))
-        ).tolist()
+        losses = sum_losses(self.network, self._validation, self.recipe)
+        total, weight = self._team.sum(torch.tensor(losses, dtype=torch.float32)).tolist()
         loss = float(total / weight)
         if loss < self._best_loss:
             self._best_loss, self._best_epoch = loss, epoch

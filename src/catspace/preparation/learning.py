@@ -9,12 +9,14 @@ import numpy as np
 
 from catspace.data.encoding import Encoded, TableEncoder
 from catspace.data.labels import no_weight
+from catspace.data.reading import is_records
 from catspace.data.roles import Roles
 from catspace.data.schema import Schema
 from catspace.data.statistics import BinStatistics, ColumnStatistics, TableStatistics
 from catspace.data.table import Table
 from catspace.data.target import ClassTarget, Target, target_from_state
 from catspace.data.target_statistics import TargetStatistics
+from catspace.exceptions import InputError
 from catspace.preparation.tables import LabelledTable
 from catspace.storage.blocks import Kinds, read_any
 from catspace.validation import check_column_names
@@ -48,8 +50,9 @@ class Learned:
     def read(self, X: Any, estimator: str = "the model") -> Table:
         """Return the columns that fit knew, from whatever the user has."""
         table = read_any(X, kinds=self.encoder.kinds)
-        # A Table is one that was read from a file, block by block.
-        return self.schema.conform(table, estimator, is_file=isinstance(X, (str, Path, Table)))
+        # A Table is one that was read from a file, block by block; records have no order either.
+        is_file = isinstance(X, (str, Path, Table)) or is_records(X)
+        return self.schema.conform(table, estimator, is_file=is_file)
 
     def encode(
         self, X: Any, *, handle_unknown: str = "mean", estimator: str = "the model"
@@ -101,7 +104,15 @@ class Weigher:
         weights = np.ones(len(codes)) if weight is None else weight
         if self.by_class is not None:
             weights = weights * self.by_class[codes]
-        return np.asarray(weights / self.mean, dtype=np.float32)
+        with np.errstate(over="ignore"):
+            scaled = np.asarray(weights / self.mean, dtype=np.float32)
+        if not np.isfinite(scaled).all():
+            raise InputError(
+                f"sample_weight holds {weights.max():g}, which is too much for rows to be judged "
+                "by.",
+                hint="divide the weights by their mean; only their ratios matter.",
+            )
+        return scaled
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ A CSV file has no types: it is read as cells of text, and these are the rules fo
   3. dates: ``2014-01-31``;
   4. clock times: ``12:30``, ``12:30:15``, and with up to six digits of a second's fraction;
   5. points in time as ISO writes them: ``2014-01-31 12:30``, with ``T`` in between, seconds, and up
-     to nine digits of a fraction, of which six are kept. With ``Z`` or ``+02:00`` they are instants
-     in UTC, and a column that has both is text. A date among them is its midnight;
+     to nine digits of a fraction. With ``Z`` or ``+02:00`` they are instants in UTC, and a column
+     that has both is text. A date among them is its midnight;
   6. fractions, integers among them: ``2.5``, ``.5``, ``1.``, ``+5``, ``1e5``, ``inf``. Neither
      ``0x1F`` nor ``1_000`` is a number. No digit of an integer is lost: beside fractions, integers
      past 2**53, which a double does not tell apart, make the column text;
@@ -38,6 +38,7 @@ import pyarrow.compute as pc
 
 from catspace.data.table import Column
 from catspace.storage.shapes import (
+    FINE,
     KIND_SHAPES,
     Shape,
     cast_all,
@@ -122,7 +123,8 @@ def _split(kind: str, shapes: np.ndarray) -> list[tuple[np.ndarray, pa.DataType]
     is_kind = (shapes & KIND_SHAPES[kind]) > 0
     if not is_kind.any():
         return []
-    type_ = pa.timestamp("us") if kind == "time" else find_type(join(shapes[is_kind]))
+    shape = join(shapes[is_kind])
+    type_ = pa.timestamp("ns" if shape & FINE else "us") if kind == "time" else find_type(shape)
     if not pa.types.is_string(type_):
         return [(is_kind, type_)]
     return [((shapes & shape) > 0, type_) for shape, type_ in _NUMBER_TYPES]
@@ -157,12 +159,14 @@ def _place(groups: list[tuple[np.ndarray, pa.Array]], indices: np.ndarray) -> Pa
 def _read_words(words: pa.Array, type_: pa.DataType) -> pa.Array:
     """Read words without white space that are of a type, all of them."""
     if pa.types.is_timestamp(type_):
-        return _read_times(words).cast(type_)
+        return _read_times(words, type_.unit).cast(type_)
     return _without_nan(cast_words(words, type_))
 
 
-def _read_times(words: pa.Array) -> pa.Array:
-    """Read points in time, with and without a zone, and with more digits than are kept."""
+def _read_times(words: pa.Array, kept: str) -> pa.Array:
+    """Read points in time, with and without a zone, in a unit that holds all of them."""
+    if kept != "ns":
+        kept = "us"
     is_zoned = pc.match_substring_regex(words, "[T ].*[Z+-]")
     is_fine = pc.match_substring_regex(words, "[.][0-9]{7}")  # as in a table of nanoseconds
     times = []
@@ -170,8 +174,8 @@ def _read_times(words: pa.Array) -> pa.Array:
         for unit, has_unit in (("us", pc.invert(is_fine)), ("ns", is_fine)):
             mine = pc.if_else(pc.and_(has_zone, has_unit), words, pa.scalar(None, words.type))
             instants = mine.cast(pa.timestamp(unit, zone))
-            times.append(instants.cast(pa.timestamp("us", zone), safe=False))
-    return pc.coalesce(*(part.cast(pa.timestamp("us")) for part in times))
+            times.append(instants.cast(pa.timestamp(kept, zone)))
+    return pc.coalesce(*(part.cast(pa.timestamp(kept)) for part in times))
 
 
 def _without_nan(values: pa.Array) -> pa.Array:

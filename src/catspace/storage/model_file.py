@@ -10,6 +10,7 @@ This module knows nothing of estimators: it keeps what it is given.
 import hashlib
 import json
 import os
+import struct
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +21,7 @@ import pyarrow as pa
 import safetensors
 import safetensors.numpy
 
+from catspace.data.kinds import is_text
 from catspace.exceptions import ModelFileError
 from catspace.storage.writing import explaining, replacing
 
@@ -78,17 +80,15 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     signed = _DIGEST_FIELD.format(claimed).encode()
     if hashlib.sha256(content.replace(signed, blank, 1)).hexdigest() != claimed:
         raise _damaged(path)
-    document = json.loads(metadata["catspace"])
-    if document["format_version"] > FORMAT_VERSION:
-        raise ModelFileError(
-            f"{str(path)!r} has format {document['format_version']}, and this catspace reads up to "
-            f"{FORMAT_VERSION}.",
-            hint=f"it was written by catspace {document.get('library_version', '?')}; upgrade.",
-        )
+    document = _document(path, metadata["catspace"])
+    try:
+        tensors = safetensors.numpy.load(content)
+    except (safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise _foreign(path, f"its arrays cannot be read ({error})") from None
     arrays: dict[str, Any] = {}
-    for name, array in safetensors.numpy.load(content).items():
+    for name, array in tensors.items():
         if name.endswith(_ARROW_SUFFIX):
-            arrays[name.removesuffix(_ARROW_SUFFIX)] = _from_bytes(path, array)
+            arrays[name.removesuffix(_ARROW_SUFFIX)] = _from_bytes(path, name, array)
         else:
             arrays[name] = array
     return document, arrays
@@ -107,13 +107,35 @@ def _in_order(content: bytes) -> tuple[bytes, memoryview]:
     return len(text).to_bytes(8, "little") + text, memoryview(content)[end:]
 
 
+def _document(path: Path, text: str) -> dict[str, Any]:
+    """Return the document of a file whose checksum is right, and whose format is known."""
+    try:
+        document = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise _foreign(path, "its document is no JSON") from None
+    format_version = document.get("format_version") if isinstance(document, dict) else None
+    if type(format_version) is not int or format_version < 1:
+        raise _foreign(path, "its document does not say which format it has")
+    if format_version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{str(path)!r} has format {format_version}, and this catspace reads up to "
+            f"{FORMAT_VERSION}.",
+            hint=f"it was written by catspace {document.get('library_version', '?')}; upgrade.",
+        )
+    return dict(document)
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"{word} is no JSON")
+
+
 def _metadata(path: Path, content: bytes) -> dict[str, str]:
     """Return the metadata of a safetensors file that catspace wrote."""
     length = int.from_bytes(content[:8], "little")
     try:
         metadata = json.loads(content[8 : 8 + length])["__metadata__"]
         return {"catspace": str(metadata["catspace"]), "sha256": str(metadata["sha256"])}
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         if b'"catspace":"' in content:  # ours, but with a broken header
             raise _damaged(path) from None
     raise ModelFileError(
@@ -128,6 +150,14 @@ def _damaged(path: Path) -> ModelFileError:
     )
 
 
+def _foreign(path: Path, reason: str) -> ModelFileError:
+    return ModelFileError(
+        f"{str(path)!r} is no model file that catspace wrote: {reason}.",
+        hint="its checksum is right, so that somebody made it so; take models only from those you "
+        "trust.",
+    )
+
+
 def _to_bytes(array: pa.Array) -> np.ndarray:
     batch = pa.record_batch([array], names=["values"])
     sink = pa.BufferOutputStream()
@@ -136,14 +166,47 @@ def _to_bytes(array: pa.Array) -> np.ndarray:
     return np.frombuffer(sink.getvalue(), dtype=np.uint8)
 
 
-def _from_bytes(path: Path, stored: np.ndarray) -> pa.Array:
+def _from_bytes(path: Path, name: str, stored: np.ndarray) -> pa.Array:
+    """Return an Arrow array, which takes no more memory than its bytes in the file."""
     try:
-        with pa.ipc.open_stream(pa.py_buffer(stored.tobytes())) as stream:
-            array = stream.read_next_batch().column(0)
+        reader = pa.ipc.MessageReader.open_stream(pa.py_buffer(stored.tobytes()))
+        schema = pa.ipc.read_schema(reader.read_next_message())
+        message = reader.read_next_message()
+        if len(schema) != 1 or not _is_plain(schema.types[0]) or _is_compressed(message):
+            raise _foreign(path, f"the array {name!r} is not what catspace writes")
+        array = pa.ipc.read_record_batch(message, schema).column(0)
         array.validate(full=True)
-    except (pa.ArrowInvalid, OSError, StopIteration):
+    except (pa.ArrowException, OSError, StopIteration, ValueError, struct.error) as error:
+        if isinstance(error, ModelFileError):
+            raise
         raise _damaged(path) from None
     return array
+
+
+def _is_plain(type_: pa.DataType) -> bool:
+    """Whether the values of a type are in its buffers, each once: no lists, no dictionaries."""
+    is_bytes = pa.types.is_binary(type_) or pa.types.is_large_binary(type_)
+    return is_text(type_) or is_bytes or (pa.types.is_primitive(type_) and type_ != pa.null())
+
+
+def _is_compressed(message: pa.ipc.Message) -> bool:
+    """Whether the buffers of a record batch are compressed, so that few bytes may stand for many.
+
+    Arrow can be asked to read them, not whether they are. It has verified that the metadata are a
+    flatbuffer: tables, whose fields stand as many bytes further as their vtable says. The message
+    has its record batch in the third field, and that has its compression in the fourth.
+    """
+    content = bytes(message.metadata)
+
+    def find(table: int, field: int) -> int:
+        vtable = table - struct.unpack_from("<i", content, table)[0]
+        size = struct.unpack_from("<H", content, vtable)[0]
+        slot = 4 + 2 * field
+        step = struct.unpack_from("<H", content, vtable + slot)[0] if slot < size else 0
+        return table + step if step else 0
+
+    batch = find(struct.unpack_from("<I", content)[0], 2)
+    return find(batch + struct.unpack_from("<I", content, batch)[0], 3) > 0
 
 
 def _write_safely(path: Path, *parts: bytes | memoryview) -> None:

@@ -36,8 +36,10 @@ class Shape(IntFlag):
     CLOCK_FRACTION = auto()
     TIME = auto()
     TIME_FRACTION = auto()
+    TIME_FINE = auto()  # finer than a microsecond
     ZONED = auto()
     ZONED_FRACTION = auto()
+    ZONED_FINE = auto()
     FRACTION = auto()
     TEXT = auto()
 
@@ -46,6 +48,7 @@ _WHOLE = Shape.BIT | Shape.NATURAL | Shape.NEGATIVE
 _CLOCKS = Shape.CLOCK | Shape.CLOCK_FRACTION
 _TIMES = Shape.DATE | Shape.TIME | Shape.TIME_FRACTION
 _ZONED = Shape.ZONED | Shape.ZONED_FRACTION
+FINE = Shape.TIME_FINE | Shape.ZONED_FINE
 
 # A column is of the first type that takes all of its shapes, and text where none does.
 _TYPES = (
@@ -57,15 +60,17 @@ _TYPES = (
     (_CLOCKS, pa.time64("us")),
     (Shape.DATE | Shape.TIME, pa.timestamp("s")),
     (_TIMES, pa.timestamp("us")),
+    (_TIMES | Shape.TIME_FINE, pa.timestamp("ns")),
     (Shape.ZONED, pa.timestamp("s", "UTC")),
     (_ZONED, pa.timestamp("us", "UTC")),
+    (_ZONED | Shape.ZONED_FINE, pa.timestamp("ns", "UTC")),
     (_WHOLE | Shape.FRACTION, pa.float64()),
 )
 
 # The kinds of values that a cell can be, beside text.
 KIND_SHAPES = {
     "number": _WHOLE | Shape.LONG | Shape.UNSIGNED | Shape.ENDLESS | Shape.TRUTH | Shape.FRACTION,
-    "time": _TIMES | _ZONED,
+    "time": _TIMES | _ZONED | FINE,
     "clock": _CLOCKS,
 }
 
@@ -74,6 +79,7 @@ _PADDED = r"^[+-]?0[0-9]+$"  # such as 007: an identifier
 _DIGITS = r"^[+-]?[0-9]{16,}$"  # perhaps past 2**53
 _DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _HOUR = _DAY + r"[T ][0-9:]+"
+_MICROS = r"\.[0-9]{1,6}0*"  # with more digits than six where those are zeros
 _ZONE = r"(Z|[+-][0-9:]+)$"
 # What looks like this and can be cast to one of the types is of the shape.
 _FORMS = (
@@ -86,13 +92,15 @@ _FORMS = (
     (r"^[0-9]{2}:[0-9]{2}(:[0-9]{2})?$", [pa.time32("s")], Shape.CLOCK),
     (r"^[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]+$", [pa.time64("us")], Shape.CLOCK_FRACTION),
     (_HOUR + "$", [pa.timestamp("s")], Shape.TIME),
-    (_HOUR + r"\.[0-9]+$", [pa.timestamp("us"), pa.timestamp("ns")], Shape.TIME_FRACTION),
+    (_HOUR + _MICROS + "$", [pa.timestamp("us"), pa.timestamp("ns")], Shape.TIME_FRACTION),
+    (_HOUR + r"\.[0-9]+$", [pa.timestamp("ns")], Shape.TIME_FINE),
     (_HOUR + _ZONE, [pa.timestamp("s", "UTC")], Shape.ZONED),
     (
-        _HOUR + r"\.[0-9]+" + _ZONE,
+        _HOUR + _MICROS + _ZONE,
         [pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC")],
         Shape.ZONED_FRACTION,
     ),
+    (_HOUR + r"\.[0-9]+" + _ZONE, [pa.timestamp("ns", "UTC")], Shape.ZONED_FINE),
 )
 
 
@@ -150,7 +158,10 @@ def read_plain(cells: pa.Array, wanted: Shape = ~Shape.TEXT) -> tuple[Shape, pa.
         if _is_misread(cells, values):
             return None
         if pa.types.is_timestamp(type_) and type_.unit == "ns":
-            values = values.cast(pa.timestamp("us", type_.tz), safe=False)
+            if shape not in FINE and _is_fine(values):
+                continue
+            if shape not in FINE:
+                values = values.cast(pa.timestamp("us", type_.tz))
         return (_shape_of_integers(values) if shape == _WHOLE else shape), values
     return None
 
@@ -235,6 +246,12 @@ def _is_misread(cells: pa.Array, values: pa.Array) -> bool:
     zeros = whole.filter(_begins_with_zero(whole)).unique()
     large = cells.filter(pa.array(np.abs(numbers) >= _LARGEST_EXACT))
     return bool(_matches(zeros, _PADDED).any() or _matches(large, _DIGITS).any())
+
+
+def _is_fine(times: pa.Array) -> bool:
+    """Whether some of the times are finer than a microsecond."""
+    nanoseconds = to_numpy(times.cast(pa.int64()).drop_null())
+    return bool((nanoseconds % 1000 != 0).any())
 
 
 def _shape_of_integers(values: pa.Array) -> Shape:

@@ -1,0 +1,158 @@
+"""Python objects -> Arrow columns: what Arrow knows by its type, all else as the text it shows.
+
+Objects that differ stay different: where their text, or the type that Arrow takes them for, would
+make one value of two, the column is refused.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from catspace.data.kinds import is_text
+from catspace.data.table import Column
+from catspace.exceptions import InputError, shorten
+
+# What Arrow raises where objects are not all of one type that it knows.
+NOT_ONE_TYPE = (
+    pa.ArrowInvalid,
+    pa.ArrowTypeError,
+    pa.ArrowNotImplementedError,
+    OverflowError,
+    UnicodeEncodeError,
+)
+_NO_VALUES = (list, tuple, dict, set, frozenset, np.ndarray)
+
+
+def mixed_column(name: str, values: np.ndarray) -> Column:
+    """Split a column of Python objects into one Arrow array for each Python type."""
+    objects = np.asarray(values, dtype=object)
+    times = _read_times(name, objects)
+    if times is not None:
+        return Column(name, ((None, times),), len(objects))
+    type_ids = np.fromiter(map(id, map(type, objects)), dtype=np.int64, count=len(objects))
+    parts: list[tuple[np.ndarray | None, pa.Array]] = []
+    for type_id in np.unique(type_ids):
+        rows = np.flatnonzero(type_ids == type_id)
+        parts.append((rows, _objects_to_arrow(name, objects[rows])))
+    texts = [part.cast(pa.large_string()).unique() for _, part in parts if is_text(part.type)]
+    if len(texts) > 1 and len(pa.concat_arrays(texts).unique()) < sum(map(len, texts)):
+        raise _same_text(name, objects)
+    return Column(name, tuple(parts), len(objects))
+
+
+def recheck(name: str, values: pa.Array, objects: Sequence[Any] | np.ndarray) -> Column | None:
+    """Return objects that Arrow took for values of one type which they are not; else None.
+
+    Arrow reads text beside bytes as bytes, and dates beside points in time as dates.
+    """
+    type_ = values.type
+    is_bytes = pa.types.is_binary(type_) or pa.types.is_large_binary(type_)
+    if is_bytes and any(isinstance(value, str) for value in objects):
+        array = np.empty(len(objects), dtype=object)
+        array[:] = objects
+        return mixed_column(name, array)
+    times = _read_times(name, objects) if pa.types.is_temporal(type_) else None
+    return None if times is None else Column(name, ((None, times),), len(objects))
+
+
+def _read_times(name: str, objects: Sequence[Any] | np.ndarray) -> pa.Array | None:
+    """Return dates beside points in time as points in time, each date as its midnight.
+
+    Arrow takes them for dates, and drops the time of the day; it drops nanoseconds too, and zones
+    where only some have one. Those are refused. None where Arrow reads them right.
+    """
+    kinds = set()
+    for value in objects:
+        if not isinstance(value, date) or value != value:
+            continue
+        zone = value.utcoffset() if isinstance(value, datetime) else None
+        is_time = isinstance(value, datetime)
+        kinds.add("times with a zone" if zone is not None else "times" if is_time else "dates")
+        if getattr(value, "nanosecond", 0):
+            raise InputError(
+                f"Column {name!r} holds times that are finer than a microsecond: {value}.",
+                hint="round them, or turn the column into text.",
+            )
+    if len(kinds) > 1 and "times with a zone" in kinds:
+        raise InputError(
+            f"Column {name!r} holds {' and '.join(sorted(kinds))} side by side.",
+            hint="give all of them a zone, or none.",
+        )
+    if len(kinds) < 2 or not all(_is_time(value) for value in objects):
+        return None
+    midnight = datetime.min.time()
+    times = [
+        datetime.combine(value, midnight) if type(value) is date else value for value in objects
+    ]
+    return pa.array(times, pa.timestamp("us"), from_pandas=True)
+
+
+def _is_time(value: Any) -> bool:
+    return value is None or value != value or isinstance(value, date)
+
+
+def no_single_value(name: str, examples: Iterable[object]) -> InputError:
+    """Return the error for a column whose values have several values inside."""
+    return InputError(
+        f"Column {name!r} holds lists or structs, and a category is one value: "
+        f"{shorten(examples)}.",
+        hint="explode it into rows, or turn each value into text.",
+    )
+
+
+def _objects_to_arrow(name: str, objects: np.ndarray) -> pa.Array:
+    """Convert objects of one Python type; those that Arrow does not know become text."""
+    first, type_ = objects[0], type(objects[0])
+    if isinstance(first, _NO_VALUES):
+        raise no_single_value(name, objects[:2])
+    if isinstance(first, (complex, np.complexfloating)):
+        raise InputError(f"Complex data not supported: column {name!r} holds {first!r}.")
+    if isinstance(first, np.longdouble):
+        return _doubles(name, objects)
+    try:
+        values = pa.array(objects, from_pandas=True)
+        if not isinstance(values.type, pa.BaseExtensionType):
+            return values
+    except NOT_ONE_TYPE:  # integers past 64 bits too, and half a surrogate pair
+        pass
+    shows = {method for base in type_.__mro__[:-1] for method in vars(base)}
+    if shows.isdisjoint({"__str__", "__repr__"}):
+        raise InputError(
+            f"Column {name!r} holds objects of type {type_.__name__!r}, which show nothing but "
+            "their address in memory.",
+            hint="turn each of them into text.",
+        )
+    texts = [
+        None if value != value else str(value).encode(errors="backslashreplace").decode()
+        for value in objects
+    ]
+    try:
+        n_distinct = len({value for value in objects if value == value})
+    except TypeError:  # what has no hash is compared by its text alone
+        n_distinct = 0
+    if n_distinct > len(set(texts) - {None}):
+        raise _same_text(name, objects)
+    return pa.array(texts, pa.large_string())
+
+
+def _doubles(name: str, objects: np.ndarray) -> pa.Array:
+    doubles = objects.astype(np.float64)
+    if any(
+        value == value and value != double for value, double in zip(objects, doubles, strict=True)
+    ):
+        raise InputError(
+            f"Column {name!r} holds numbers of more digits than a double has.",
+            hint="convert it to float64.",
+        )
+    return pa.array(doubles, from_pandas=True)
+
+
+def _same_text(name: str, objects: np.ndarray) -> InputError:
+    types = sorted({type(value).__name__ for value in objects})
+    return InputError(
+        f"Column {name!r} holds different objects that read the same as text ({', '.join(types)}).",
+        hint="turn each of them into a text of its own.",
+    )

@@ -1,0 +1,243 @@
+"""The document and the arrays of a model file: what they may be, checked before anything is built.
+
+A checksum says that a file is whole, not that it means well. So all that is read out of one is
+described here, with bounds: the document by `MODEL`, the names of columns by what each is used
+as, and every array by the type and shape that the document gives it. What agrees with that can be
+built without asking for more memory than the file itself takes, and nothing that is built meets a
+key, a type or a length that it does not expect.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catspace.data.kinds import is_text
+from catspace.data.vocabulary import N_SPECIAL, RARE
+from catspace.exceptions import ModelFileError, ParameterError
+from catspace.storage import model_file
+from catspace.storage.forms import FormError
+from catspace.storage.model_form import (
+    ARCHITECTURE_1,
+    CLASS_TARGET,
+    KIND_TYPES,
+    MODEL,
+    NUMBER_TARGET,
+)
+
+_PARTS = ("values", "rows")  # of the arrays of a vocabulary, for each kind
+
+
+def read_model(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read a model file whose document and arrays are what a model is made of.
+
+    Returns
+    -------
+    document : dict
+    arrays : dict of str to numpy or Arrow array
+
+    Raises
+    ------
+    ModelFileError
+        If the file cannot be read, or holds something else than a model.
+    """
+    document, arrays = model_file.read(path)
+    with refusing(path):
+        if document["format_version"] == 1:
+            document, arrays = _from_format_1(document, arrays)
+        MODEL.check(document, "")
+        _check_columns(document["schema"], document["encoder"])
+        _check_vocabularies(document["encoder"], arrays)
+        _check_target(document, arrays)
+        _check_architecture(document, arrays)
+    return document, arrays
+
+
+def _from_format_1(
+    document: dict[str, Any], arrays: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the document and the arrays of an earlier format as they are written now."""
+    shape = document.get("architecture")
+    ARCHITECTURE_1.check(shape, "architecture")
+    wide = {**document["architecture"]}
+    n_numbers, n_bins = wide.pop("n_numbers"), wide["n_bins"]
+    flat = {
+        name: check_array(arrays, name, np.float32, (n_numbers, n_bins)).ravel()
+        for name in arrays
+        if name.endswith((".numbers.lower", ".numbers.slope"))
+    }
+    if not flat:
+        raise FormError("the file", "one with the bins of numbers", sorted(arrays))
+    wide["n_bins"] = [n_bins] * n_numbers  # which is no more than the file has of them
+    return {**document, "architecture": wide}, {**arrays, **flat}
+
+
+@contextmanager
+def refusing(path: str | Path) -> Iterator[None]:
+    """Turn what does not fit together into a sentence about the file."""
+    try:
+        yield
+    except (FormError, ParameterError) as error:
+        reason = str(error).splitlines()[0].removesuffix(".")
+        raise ModelFileError(
+            f"{str(path)!r} holds no model that catspace could have written: {reason}.",
+            hint="its checksum is right, so that somebody made it so; take models only from those "
+            "you trust.",
+        ) from None
+
+
+def check_array(
+    arrays: Mapping[str, Any], name: str, dtype: type[np.generic], shape: tuple[int, ...]
+) -> np.ndarray:
+    """Return a numpy array of a file, which has a type and a shape."""
+    array = _get(arrays, name)
+    if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape != shape:
+        is_numpy = isinstance(array, np.ndarray)
+        got = (str(array.dtype), array.shape) if is_numpy else str(array.type)
+        raise FormError(f"the array {name!r}", f"{dtype.__name__} of shape {shape}", got)
+    return array
+
+
+def _get(arrays: Mapping[str, Any], name: str) -> Any:
+    if name not in arrays:
+        raise FormError("the file", f"one with an array {name!r}", sorted(arrays))
+    return arrays[name]
+
+
+def _check_columns(schema: Mapping[str, Any], encoder: Mapping[str, Any]) -> None:
+    """Raise where the columns that the encoder reads are not those of the table, each once."""
+    for what, names in (
+        ("encoder.dates", encoder["dates"]),
+        ("encoder.bins", encoder.get("bins", {})),
+    ):
+        if not {*names} <= {*schema["names"]}:
+            raise FormError(what, f"among {schema['names']!r}", list(names))
+    expanded: list[str] = []
+    parts = dict.fromkeys(encoder["dates"], encoder["date_parts"])
+    for name in schema["names"]:
+        expanded += [f"{name}_{part}" for part in parts[name]] if name in parts else [name]
+    used = [*encoder["categorical"], *encoder["scalings"]]
+    if Counter(used) != Counter(expanded):
+        raise FormError("encoder", f"one of the columns {expanded!r}", used)
+    for what in ("bins", "hashed"):
+        names = encoder.get(what, {})
+        if not {*names} <= {*encoder["categorical"]}:
+            raise FormError(f"encoder.{what}", "among the categorical columns", list(names))
+
+
+def _check_vocabularies(encoder: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    met = {name for name in arrays if name.startswith("vocabulary.")}
+    for i, column in enumerate(encoder["categorical"]):
+        prefix = f"vocabulary.{i}."
+        kinds = _check_vocabulary(arrays, prefix, encoder.get("hashed", {}).get(column))
+        met -= {prefix + "counts", *(f"{prefix}{part}.{kind}" for part in _PARTS for kind in kinds)}
+    if met:
+        raise FormError("the arrays", "those of the columns", sorted(met))
+
+
+def _check_vocabulary(
+    arrays: Mapping[str, Any], prefix: str, hashed: Mapping[str, Any] | None
+) -> list[str]:
+    """Return the kinds of values that a column has."""
+    counts = _get(arrays, f"{prefix}counts")
+    check_array(arrays, f"{prefix}counts", np.int64, np.shape(counts)[:1])
+    if len(counts) < N_SPECIAL or (counts < 0).any():
+        raise FormError(f"{prefix}counts", "numbers of rows, three at least", counts)
+    kinds = [kind for kind in sorted(KIND_TYPES) if f"{prefix}values.{kind}" in arrays]
+    places = [_check_values(arrays, prefix, kind) for kind in kinds]
+    rows = np.concatenate([np.empty(0, dtype=np.int64), *places])
+    own = rows[rows != RARE]
+    if not np.array_equal(own, np.arange(N_SPECIAL, len(counts))):
+        raise FormError(f"{prefix}rows", "rare, or one row after the other", own)
+    if hashed is not None and kinds:
+        buckets = arrays[f"{prefix}values.{kinds[0]}"]
+        if kinds != ["number"] or buckets.type != pa.int64():
+            raise FormError(f"{prefix}values", "numbers of buckets", kinds)
+        if buckets[0].as_py() < 0 or buckets[-1].as_py() >= hashed["n_buckets"]:
+            raise FormError(f"{prefix}values", "numbers of buckets", buckets.to_pylist())
+    return kinds
+
+
+def _check_values(arrays: Mapping[str, Any], prefix: str, kind: str) -> np.ndarray:
+    """Return the row of each value of one kind; they are distinct and in order."""
+    values = arrays[f"{prefix}values.{kind}"]
+    if not isinstance(values, pa.Array) or values.type not in KIND_TYPES[kind] or not len(values):
+        raise FormError(f"{prefix}values.{kind}", f"values of {KIND_TYPES[kind]}", values)
+    comparable = values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
+    is_rising = pc.all(pc.less(comparable[:-1], comparable[1:])).as_py() is not False
+    if values.null_count or not is_rising or _has_nan(values):
+        raise FormError(f"{prefix}values.{kind}", "a rising list", values.to_pylist())
+    return check_array(arrays, f"{prefix}rows.{kind}", np.int64, (len(values),))
+
+
+def _has_nan(values: pa.Array) -> bool:
+    return pa.types.is_floating(values.type) and bool(pc.any(pc.is_nan(values)).as_py())
+
+
+def _check_target(document: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    n_outputs = document["architecture"]["n_outputs"]
+    is_class = "target.classes" in arrays
+    (CLASS_TARGET if is_class else NUMBER_TARGET).check(document.get("target"), "target")
+    wanted = {"EmbeddingRegressor": False, "EmbeddingClassifier": True}
+    if wanted.get(document["estimator"], is_class) != is_class:
+        raise FormError("target", "that of the estimator", document["estimator"])
+    activation = document["architecture"].get("output_activation", "identity")
+    expected = "identity"
+    if is_class:
+        _check_classes(arrays["target.classes"], document["target"]["dtype"], n_outputs)
+    else:
+        for name in ("target.centre", "target.scale"):
+            values = check_array(arrays, name, np.float64, (n_outputs,))
+            if not np.isfinite(values).all():
+                raise FormError(name, "finite", values)
+        if document["target"]["is_vector"] and n_outputs > 1:
+            raise FormError("architecture.n_outputs", "1 for a target that is a vector", n_outputs)
+        if document["target"]["transform"] == "paper":
+            expected = "logistic"
+    if activation != expected:
+        raise FormError("architecture.output_activation", expected, activation)
+
+
+def _check_classes(labels: Any, dtype: str, n_outputs: int) -> None:
+    """Raise where labels are none, or would be blown up by the type that they are given."""
+    if not isinstance(labels, pa.Array) or len(labels) != n_outputs or labels.null_count:
+        raise FormError("target.classes", f"{n_outputs} labels", str(type(labels)))
+    try:
+        numpy_type = np.dtype(dtype).newbyteorder("=")
+    except (TypeError, ValueError, SyntaxError):
+        raise FormError("target.dtype", "a type of numpy", dtype) from None
+    allowed = [labels.to_numpy(zero_copy_only=False).dtype]
+    if is_text(labels.type):
+        allowed.append(np.dtype(f"U{max(1, pc.max(pc.utf8_length(labels)).as_py())}"))
+    elif pa.types.is_binary(labels.type):
+        allowed.append(np.dtype(f"S{max(1, pc.max(pc.binary_length(labels)).as_py())}"))
+    if numpy_type not in allowed:
+        raise FormError("target.dtype", f"one of {[str(one) for one in allowed]}", dtype)
+
+
+def _check_architecture(document: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Raise where the shape of the networks is not that of what they read and give."""
+    shape, encoder = document["architecture"], document["encoder"]
+    n_codes = [len(arrays[f"vocabulary.{i}.counts"]) for i in range(len(encoder["categorical"]))]
+    n_numbers = sum(1 + scaling["has_missing"] for scaling in encoder["scalings"].values())
+    if shape["n_rows"] != n_codes:
+        raise FormError("architecture.n_rows", f"{n_codes} by its columns", shape["n_rows"])
+    for name, length in (("dims", len(n_codes)), ("n_bins", n_numbers)):
+        if len(shape[name]) != length:
+            raise FormError(f"architecture.{name}", f"a list of {length}", shape[name])
+    smooth = (document.get("recipe") or {}).get("smooth", [])
+    if smooth and len(smooth) != len(n_codes):
+        raise FormError("recipe.smooth", f"a list of {len(n_codes)}", smooth)
+    is_onehot = shape.get("input_encoding") == "onehot"
+    if is_onehot and not shape["hidden_layer_sizes"]:
+        raise FormError("architecture.hidden_layer_sizes", "a list of 1 at least", [])
+    if document["n_networks"] > len(arrays):  # each has one output layer at least
+        raise FormError("n_networks", f"at most {len(arrays)}", document["n_networks"])
+    for i, rows in enumerate(n_codes):
+        width = shape["hidden_layer_sizes"][0] if is_onehot else shape["dims"][i]
+        check_array(arrays, f"embedding.{i}", np.float32, (rows, width))
