@@ -107,6 +107,13 @@ def for_boosting(X):
     return X
 
 
+def splits(n_rows, n_splits):
+    """Yield the rows to train on and those to test on, 80/20."""
+    for split in range(n_splits):
+        order = np.random.default_rng(100 + split).permutation(n_rows)
+        yield order[n_rows // 5 :], order[: n_rows // 5]
+
+
 def compare(X, y, n_splits):
     """Return scores and seconds of both sides over random 80/20 splits."""
     is_class = isinstance(y.dtype, pd.CategoricalDtype)
@@ -118,9 +125,7 @@ def compare(X, y, n_splits):
         (for_boosting(X), lambda seed: boosting(random_state=seed)),
     ]
     scores, seconds = np.zeros((2, n_splits)), np.zeros((2, n_splits))
-    for split in range(n_splits):
-        order = np.random.default_rng(100 + split).permutation(len(y))
-        test, train = order[: len(y) // 5], order[len(y) // 5 :]
+    for split, (train, test) in enumerate(splits(len(y), n_splits)):
         for side, (table, make) in enumerate(sides):
             model = make(split)
             rows, target = table.iloc[train], y[train]

@@ -132,7 +132,7 @@ class EmbeddingEstimator(
             and ``numbers``, float32 of shape (n_samples, n_numbers).
         """
         check_is_fitted(self)
-        check_use(self.get_params(deep=False))
+        check_use(vars(self))
         return self.fitted_.encode(
             X, handle_unknown=self.handle_unknown, estimator=type(self).__name__
         )
@@ -140,10 +140,8 @@ class EmbeddingEstimator(
     def predict_encoded(self, encoded: Encoded) -> np.ndarray:
         """Return predicted numbers, or the probability of each class, of an encoded table."""
         check_is_fitted(self)
-        check_use(self.get_params(deep=False))
-        return self.fitted_.answer(
-            encoded, device=make_device(self.device), n_jobs=effective_n_jobs(self.n_jobs)
-        )
+        check_use(vars(self))
+        return self.fitted_.answer(encoded, device=make_device(self.device), n_jobs=self.n_jobs)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the embedded features: the vectors of each row's categories, and its numbers.

@@ -76,15 +76,14 @@ class Fitted:
         return self.learned.encode(X, **options)
 
     def outputs(
-        self, encoded: Encoded, *, device: torch.device | None = None, n_jobs: int = 1
+        self, encoded: Encoded, *, device: torch.device | None = None, n_jobs: int | None = 1
     ) -> list[np.ndarray]:
         """Return the outputs of each network; float32 arrays of shape (n_samples, n_outputs)."""
         codes, numbers = torch.from_numpy(encoded.codes), torch.from_numpy(encoded.numbers)
         device = torch.device("cpu") if device is None else device
-        with plain_torch():
-            return [
-                predict(network, codes, numbers, device, n_jobs=n_jobs) for network in self.networks
-            ]
+        return [
+            predict(network, codes, numbers, device, n_jobs=n_jobs) for network in self.networks
+        ]
 
     def answer(self, encoded: Encoded, **options: Any) -> np.ndarray:
         """Return predicted numbers, or the probability of each class; the networks' average.
