@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,9 +29,16 @@ def step_of_catspace(n_categories: int) -> Callable[[], None]:
     )
     network = EntityNetwork(architecture)
     network.initialize("normal", torch.Generator().manual_seed(0))
-    movers = make_optimizers(network, optimizer="adamw", learning_rate=1e-3, weight_decay=1e-2)
+    optimizers = make_optimizers(network, optimizer="adamw", weight_decay=1e-2)
     numbers = torch.empty(BATCH, 0)
-    return _make_step(n_categories, lambda codes: network(codes[None], numbers), movers)
+
+    def move() -> None:
+        for optimizer in optimizers:
+            optimizer.step(1e-3)
+
+    return _make_step(
+        n_categories, lambda codes: network(codes[None], numbers), network.zero_grad, move
+    )
 
 
 def step_of_torch(n_categories: int) -> Callable[[], None]:
@@ -44,24 +52,24 @@ def step_of_torch(n_categories: int) -> Callable[[], None]:
         nn.ReLU(),
         nn.Linear(second, 1),
     )
-    return _make_step(n_categories, network, [torch.optim.Adam(network.parameters(), lr=1e-3)])
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
+    return _make_step(n_categories, network, optimizer.zero_grad, optimizer.step)
 
 
 def _make_step(
     n_categories: int,
     network: Callable[[torch.Tensor], torch.Tensor],
-    movers: list[torch.optim.Optimizer],
+    zero_grad: Callable[[], None],
+    move: Callable[[], Any],
 ) -> Callable[[], None]:
     generator = torch.Generator().manual_seed(0)
 
     def step() -> None:
         codes = torch.randint(3, n_categories + 3, (BATCH,), generator=generator).int()
         target = torch.randn(BATCH, 1, generator=generator)
-        for mover in movers:
-            mover.zero_grad()
+        zero_grad()
         (network(codes) - target).square().mean().backward()
-        for mover in movers:
-            mover.step()
+        move()
 
     return step
 

@@ -157,7 +157,7 @@ class EntityNetwork(nn.Module):
             self.input = EmbeddingInput(architecture, self.numbers.width, device)
         widths = [self.input.width, *sizes, architecture.n_outputs]
         self.layers = nn.ModuleList(
-            nn.Linear(inputs, outputs, device="meta", dtype=torch.float32).to_empty(device=device)
+            _Dense(inputs, outputs, device=device, dtype=torch.float32)
             for inputs, outputs in pairwise(widths)
         )
 
@@ -238,6 +238,13 @@ class EntityNetwork(nn.Module):
                 count = met.to(table)
                 unseen = table[UNSEEN].clone() if has_learned else (count / count.sum()) @ table
                 table[count == 0] = unseen
+
+
+class _Dense(nn.Linear):
+    """A dense layer that draws no weights when it is made: `EntityNetwork.initialize` does."""
+
+    def reset_parameters(self) -> None:
+        """Do nothing; it would draw from torch's global generator."""
 
 
 class _Beside(torch.autograd.Function):

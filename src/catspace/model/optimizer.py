@@ -1,7 +1,8 @@
 """What moves the weights: Adam, and for large embeddings Adam on the rows of a batch alone."""
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,71 +18,89 @@ SPARSE_FROM = 1_000_000
 _EPSILON = 1e-8
 
 
-class QuickAdamW(torch.optim.AdamW):
-    """torch's fused AdamW, bit for bit, without its search for what a step works on.
+class DenseAdam:
+    """Adam on all weights: torch's fused kernels, bit for bit what torch.optim makes of them.
 
-    For a network of some ten thousand weights that search takes longer than the step itself. Here
-    it is done once.
+    Without torch.optim's bookkeeping: for a network of some ten thousand weights its search for
+    what to work on takes longer than the step, and its imports take as long as those of torch.
+
+    Parameters
+    ----------
+    groups : iterable of tuples
+        Weights, and how much they decay.
+    betas : tuple of float
+        How much of the moments is kept at each step.
+    is_decoupled : bool
+        Whether decay shrinks the weights (AdamW), or is a penalty on them (Adam).
     """
 
     def __init__(
-        self, groups: list[dict[str, Any]], *, lr: float, betas: tuple[float, float]
+        self,
+        groups: Iterable[tuple[Iterable[Tensor], float]],
+        *,
+        betas: tuple[float, float],
+        is_decoupled: bool,
     ) -> None:
-        super().__init__(groups, lr=lr, betas=betas, fused=True)
-        self._found: list[_Group] = []
+        self.betas = betas
+        self._kernel = torch._fused_adamw_ if is_decoupled else torch._fused_adam_
+        self.groups = [_Group.of(list(weights), decay) for weights, decay in groups]
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """Move all weights."""
-        if not self.state:
-            super().step()  # which makes the moments
-            return
-        if not self._found:
-            self._found = [self._find(group) for group in self.param_groups]
-        for found in self._found:
-            settings = found.settings
-            found.steps[0].add_(1)  # which is all of them
-            torch._fused_adamw_(
-                found.weights,
-                [weight.grad for weight in found.weights],  # type: ignore[misc]
-                found.means,
-                found.squares,
+    def step(self, rate: float) -> None:
+        """Move all weights that have a gradient, at this learning rate."""
+        for group in self.groups:
+            group.step.add_(1)
+            self._kernel(
+                group.weights,
+                [weight.grad for weight in group.weights],  # type: ignore[misc]
+                group.means,
+                group.squares,
                 [],
-                found.steps,
-                lr=settings["lr"],
-                beta1=settings["betas"][0],
-                beta2=settings["betas"][1],
-                weight_decay=settings["weight_decay"],
-                eps=settings["eps"],
+                [group.step] * len(group.weights),
+                lr=rate,
+                beta1=self.betas[0],
+                beta2=self.betas[1],
+                weight_decay=group.decay,
+                eps=_EPSILON,
                 amsgrad=False,
                 maximize=False,
             )
 
-    def load_state_dict(self, state_dict: Any) -> None:
+    def state(self) -> list[dict[str, Any]]:
+        """Return what changes from step to step."""
+        return [
+            {"step": group.step, "means": group.means, "squares": group.squares}
+            for group in self.groups
+        ]
+
+    def restore(self, state: Sequence[Mapping[str, Any]]) -> None:
         """Go on where a state was taken."""
-        super().load_state_dict(state_dict)
-        self._found = []
-
-    def _find(self, group: dict[str, Any]) -> "_Group":
-        weights = group["params"]
-        states = [self.state[weight] for weight in weights]
-        for state in states:
-            state["step"] = states[0]["step"]  # one tensor to count with
-        lists = ([state[name] for state in states] for name in ("exp_avg", "exp_avg_sq", "step"))
-        return _Group(group, weights, *lists)
+        for group, found in zip(self.groups, state, strict=True):
+            group.step.copy_(found["step"])
+            for name in ("means", "squares"):
+                for moment, kept in zip(getattr(group, name), found[name], strict=True):
+                    moment.copy_(kept)
 
 
-class _Group(NamedTuple):
-    """What a step of fused AdamW works on."""
+@dataclass(frozen=True)
+class _Group:
+    """Weights that decay alike, and their moments."""
 
-    settings: dict[str, Any]
     weights: list[Tensor]
+    decay: float
     means: list[Tensor]
     squares: list[Tensor]
-    steps: list[Tensor]
+    step: Tensor
+
+    @classmethod
+    def of(cls, weights: list[Tensor], decay: float) -> "_Group":
+        means, squares = ([torch.zeros_like(one) for one in weights] for _ in range(2))
+        device = weights[0].device if weights else None
+        step = torch.zeros((), dtype=torch.float32, device=device)
+        return cls(weights, decay, means, squares, step)
 
 
-class RowAdam(torch.optim.Optimizer):
+class RowAdam:
     """Adam on the rows that a batch meets; all other rows, and their moments, stay untouched.
 
     Also known as lazy Adam. A step costs what the batch costs, whatever the number of rows. Dense
@@ -92,38 +111,45 @@ class RowAdam(torch.optim.Optimizer):
     ----------
     tables : iterable of Parameter of shape (n_rows, dim)
         With sparse gradients, as ``functional.embedding(…, sparse=True)`` gives them.
-    lr : float
     betas : tuple of float
         How much of the moments is kept at each step that meets a row.
     """
 
-    def __init__(
-        self, tables: Iterable[torch.nn.Parameter], *, lr: float, betas: tuple[float, float]
-    ) -> None:
-        super().__init__(tables, {"lr": lr, "betas": betas})
+    def __init__(self, tables: Iterable[Tensor], *, betas: tuple[float, float]) -> None:
+        self.tables, self.betas, self._n_steps = list(tables), betas, 0
+        self.means, self.squares = (
+            [torch.zeros_like(table) for table in self.tables] for _ in range(2)
+        )
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """Move the rows that have a gradient."""
-        for group in self.param_groups:
-            for table in group["params"]:
-                if table.grad is not None:
-                    self._step(table, group["lr"], *group["betas"])
+    def step(self, rate: float) -> None:
+        """Move the rows that have a gradient, at this learning rate."""
+        self._n_steps += 1
+        for table, means, squares in zip(self.tables, self.means, self.squares, strict=True):
+            self._move(table, means, squares, rate)
 
-    def _step(self, table: Tensor, rate: float, beta1: float, beta2: float) -> None:
-        state = self.state[table]
-        if not state:
-            state |= {"step": 0, "mean": torch.zeros_like(table), "square": torch.zeros_like(table)}
-        state["step"] += 1
+    def state(self) -> dict[str, Any]:
+        """Return what changes from step to step."""
+        return {"step": self._n_steps, "means": self.means, "squares": self.squares}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where a state was taken."""
+        self._n_steps = state["step"]
+        for moments, kept in ((self.means, state["means"]), (self.squares, state["squares"])):
+            for moment, found in zip(moments, kept, strict=True):
+                moment.copy_(found)
+
+    def _move(self, table: Tensor, means: Tensor, squares: Tensor, rate: float) -> None:
+        beta1, beta2 = self.betas
         by_row = table.grad.coalesce()  # type: ignore[union-attr]  # adds up what a row gets
         rows, gradient = by_row.indices()[0], by_row.values()  # (n_met,), (n_met, dim)
-        mean = state["mean"].index_select(0, rows).lerp_(gradient, 1 - beta1)
-        square = state["square"].index_select(0, rows).lerp_(gradient.square(), 1 - beta2)
-        state["mean"].index_copy_(0, rows, mean)
-        state["square"].index_copy_(0, rows, square)
+        mean = means.index_select(0, rows).lerp_(gradient, 1 - beta1)
+        square = squares.index_select(0, rows).lerp_(gradient.square(), 1 - beta2)
+        means.index_copy_(0, rows, mean)
+        squares.index_copy_(0, rows, square)
         # The moments start at zero; this makes up for it, by the steps of the table as a whole.
-        scale = square.div_(1 - beta2 ** state["step"]).sqrt_().add_(_EPSILON)
-        size = -rate / (1 - beta1 ** state["step"])
+        scale = square.div_(1 - beta2**self._n_steps).sqrt_().add_(_EPSILON)
+        size = -rate / (1 - beta1**self._n_steps)
         # Every row is there once, so copying is adding; index_add_ takes three times as long.
         moved = table.index_select(0, rows).addcdiv_(mean, scale, value=size)
         table.index_copy_(0, rows, moved)
@@ -144,8 +170,8 @@ def sparse_tables(
 
 
 def make_optimizers(
-    network: EntityNetwork, *, optimizer: str, learning_rate: float, weight_decay: float
-) -> list[torch.optim.Optimizer]:
+    network: EntityNetwork, *, optimizer: str, weight_decay: float
+) -> list[DenseAdam | RowAdam]:
     """Return what moves the weights of a network: Adam, and `RowAdam` where tables are large.
 
     Parameters
@@ -153,7 +179,7 @@ def make_optimizers(
     network : EntityNetwork
         Is told which of its tables shall have sparse gradients.
     optimizer : {"adamw", "adam"}
-    learning_rate, weight_decay : float
+    weight_decay : float
     """
     tables = list(network.input.tables)
     network.input.sparse = sparse_tables(
@@ -164,22 +190,18 @@ def make_optimizers(
     )
     by_row = [tables[i] for i in network.input.sparse]
     apart = {id(weight) for weight in by_row}
-    whole = [weight for weight in network.parameters() if id(weight) not in apart]
-    betas = (0.9, 0.999) if optimizer == "adam" else (0.9, 0.99)
-    dense: torch.optim.Optimizer
-    if optimizer == "adam":
-        dense = torch.optim.Adam(
-            whole, lr=learning_rate, betas=betas, weight_decay=weight_decay, fused=True
-        )
-    else:
+    whole: list[Tensor] = [one for one in network.parameters() if id(one) not in apart]
+    is_decoupled = optimizer == "adamw"
+    betas = (0.9, 0.99) if is_decoupled else (0.9, 0.999)
+    groups: list[tuple[list[Tensor], float]] = [(whole, weight_decay)]
+    if is_decoupled:
         # Only the dense layers are held small: an embedding row that a batch does not meet would
         # otherwise shrink all the same, the rare categories most.
         decayed = [layer.weight for layer in network.dense_layers]
         held = {id(weight) for weight in decayed}
-        free = [weight for weight in whole if id(weight) not in held]
         groups = [
-            {"params": decayed, "weight_decay": weight_decay},
-            {"params": free, "weight_decay": 0.0},
+            (decayed, weight_decay),
+            ([weight for weight in whole if id(weight) not in held], 0.0),
         ]
-        dense = QuickAdamW(groups, lr=learning_rate, betas=betas)
-    return [dense, RowAdam(by_row, lr=learning_rate, betas=betas)] if by_row else [dense]
+    dense = DenseAdam(groups, betas=betas, is_decoupled=is_decoupled)
+    return [dense, RowAdam(by_row, betas=betas)] if by_row else [dense]

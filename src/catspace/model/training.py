@@ -203,7 +203,6 @@ class Training:
         self._optimizers = make_optimizers(
             self.network,
             optimizer=recipe.optimizer,
-            learning_rate=recipe.learning_rate,
             weight_decay=recipe.weight_decay,
         )
         self._forward = self._team.join(self.network)
@@ -233,7 +232,7 @@ class Training:
         loss_of = LOSSES[recipe.loss]
         step, n_steps = len(self.history) * self._n_batches, self._n_batches * recipe.epochs
         total = torch.zeros((), device=self._device, dtype=torch.float32)
-        forget = None
+        forget, rate = None, recipe.learning_rate
         if (evidence := self._evidence) is not None:
 
             def forget(rows: Rows) -> Rows:
@@ -243,9 +242,7 @@ class Training:
             if self._stop.is_set():
                 return None
             factor = _rate_factor((step + 0.5) / n_steps) if recipe.schedule == "cosine" else 1.0
-            for optimizer in self._optimizers:
-                for group in optimizer.param_groups:
-                    group["lr"] = recipe.learning_rate * factor
+            rate = recipe.learning_rate * factor
             pull = None if self._evidence is None else self._evidence.pull(batch)
             output = self._forward(batch.codes, batch.numbers, self._dropout, pull)
             loss = weighted_mean(loss_of(output, batch.target, recipe.quantile), batch.weight)
@@ -253,7 +250,7 @@ class Training:
             loss.backward()  # type: ignore[no-untyped-call]
             self._team.exchange(self.network)
             for optimizer in self._optimizers:
-                optimizer.step()
+                optimizer.step(rate)
             total += loss.detach() * len(batch)
             step += 1
         mean_loss = float(self._team.sum(total)) / self._n_samples
@@ -263,7 +260,6 @@ class Training:
                 hint=f"lower learning_rate, which is {recipe.learning_rate:g}.",
             )
         validation_loss = self._validate(epoch)
-        rate = float(self._optimizers[0].param_groups[0]["lr"])
         seconds = time.perf_counter() - self._started
         self.history.append(
             Epoch(self.index, epoch, mean_loss, validation_loss, rate, seconds, recipe.epochs)
@@ -287,7 +283,7 @@ class Training:
         """
         return {
             "network": self.network.state_dict(),
-            "optimizers": [optimizer.state_dict() for optimizer in self._optimizers],
+            "optimizers": [optimizer.state() for optimizer in self._optimizers],
             "history": [asdict(epoch) for epoch in self.history],
             "best": (self._best_loss, self._best_epoch, self._best_weights),
             "own": (self._generator.get_state(), self._dropout.get_state()),
@@ -297,7 +293,7 @@ class Training:
         """Go on where a state was taken."""
         self.network.load_state_dict(state["network"])
         for optimizer, found in zip(self._optimizers, state["optimizers"], strict=True):
-            optimizer.load_state_dict(found)
+            optimizer.restore(found)
         self.history = [Epoch(**epoch) for epoch in state["history"]]
         self._best_loss, self._best_epoch, self._best_weights = state["best"]
         for generator, found in zip((self._generator, self._dropout), state["own"], strict=True):
