@@ -119,7 +119,11 @@ class SharedParameters:
         default=1, text="Networks to train and average. `embeddings_` are those of the first."
     )
     max_epochs: int | Auto = parameter(
-        default="auto", text="How often a network sees each row, unless it is stopped early."
+        default="auto",
+        text="""
+        How often a network sees each row, unless it is stopped early. With "auto", and where
+        ``smooth`` tries networks on rows that are held back, half as often if that will do.
+        """,
     )
     batch_size: int | Auto = parameter(default="auto", text="Rows in one step.")
     learning_rate: float | Auto = parameter(
