@@ -1,8 +1,11 @@
 """What the benchmarks share: the paper's splits, and tables printed as Markdown."""
 
 import os
+import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,16 @@ from sklearn.metrics import mean_absolute_percentage_error as mape
 from catspace import load_rossmann
 from catspace.paper.protocol import PAPER_DIMS, split_rows
 
-__all__ = ["DATA", "PAPER_DIMS", "mape", "print_table", "rossmann_split", "timed", "training_rows"]
+__all__ = [
+    "DATA",
+    "PAPER_DIMS",
+    "mape",
+    "print_table",
+    "rossmann_split",
+    "sources_of",
+    "timed",
+    "training_rows",
+]
 
 DATA = Path(os.environ.get("CATSPACE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -32,6 +44,20 @@ def training_rows(n: int, *, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows that the time split and the shuffled split do not test on."""
     cut = int(0.9 * n)
     return np.arange(cut), np.random.default_rng(seed).permutation(n)[:cut]
+
+
+@contextmanager
+def sources_of(revision: str) -> Iterator[Path]:
+    """Yield the folder of the sources of another commit, for a process's PYTHONPATH."""
+    root = Path(__file__).resolve().parents[1]
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "checkout"
+        git = ["git", "-C", str(root), "worktree"]
+        subprocess.run([*git, "add", "--quiet", "--detach", place, revision], check=True)
+        try:
+            yield place / "src"
+        finally:
+            subprocess.run([*git, "remove", "--force", place], check=True)
 
 
 def timed(action: Callable[[], Any]) -> tuple[Any, float]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from common import sources_of
 
 HERE = Path(__file__).resolve().parents[1]
 TARGETS = ["sales", "high", "weight", "returns"]
@@ -148,16 +149,11 @@ def main() -> None:
     if sys.argv[1] == "--work":
         work(Path(sys.argv[2]))
         return
-    with tempfile.TemporaryDirectory() as folder:
-        base, before, after = (Path(folder) / name for name in ("base", "before", "after"))
-        git = ["git", "-C", str(HERE), "worktree"]
-        subprocess.run([*git, "add", "--quiet", "--detach", base, sys.argv[1]], check=True)
-        try:
-            for source, out in ((base / "src", before), (HERE / "src", after)):
-                out.mkdir()
-                run(source, out)
-        finally:
-            subprocess.run([*git, "remove", "--force", base], check=True)
+    with tempfile.TemporaryDirectory() as folder, sources_of(sys.argv[1]) as base:
+        before, after = (Path(folder) / name for name in ("before", "after"))
+        for source, out in ((base, before), (HERE / "src", after)):
+            out.mkdir()
+            run(source, out)
         sys.exit(1 if compare(before, after) else 0)
 
 
