@@ -45,6 +45,10 @@ from tests.commands.test_commands import run
         ),
         ("EmbeddingRegressor learns numbers.", "--task regression learns numbers."),
         ("model.save(path) writes one.", "catspace fit writes one."),
+        (
+            "Hint: compare a few of them with embeddings_[column].categories.",
+            "Hint: compare a few of them with those that catspace embeddings lists.",
+        ),
         ("k must be an int of at least 1; got 0.", "-k must be an int of at least 1; got 0."),
         ("Column 'date_parts' holds dates.", "Column 'date_parts' holds dates."),
         (
