@@ -54,7 +54,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 reproduce: $(VENV)/.installed
 	$(BIN)/catspace reproduce --data $(CATSPACE_DATA) --out docs/reproduction
 
-# Damaged and crafted files, kills, threads, full disks and hostile names: about an hour.
+# Damaged and crafted files, kills, threads, full disks and hostile names: about two hours.
 trust: $(VENV)/.installed
 	$(BIN)/python benchmarks/trust.py
 
