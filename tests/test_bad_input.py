@@ -2,8 +2,10 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
+import catspace
 from catspace import EmbeddingClassifier, EmbeddingRegressor
 from catspace.exceptions import CatspaceError
 
@@ -202,3 +204,45 @@ def test_options_that_are_not_what_they_seem_say_so():
 def test_features_that_would_have_the_same_name_say_so():
     message = message_of(lambda: fit(X.assign(town_0=1.5)))
     assert message.startswith("The vectors of 'town' have a component 'town_0', and so is another")
+
+
+def as_arrow_text(values):
+    """Return bytes as Arrow text, which nobody has looked at."""
+    return pa.Array.from_buffers(
+        pa.string(), len(values), pa.array(values, pa.binary()).buffers()
+    )  # fmt: skip
+
+
+def test_arrow_text_that_is_not_utf_8_says_so_in_fit_and_at_predict():
+    towns = as_arrow_text([b"K\xf6ln", b"Bonn"] * 10)
+    sentence = "Column 'town' cannot be read: Invalid UTF8 sequence at string index 0."
+    model = fit(pa.table({"town": ["Bonn", "Celle"] * 10}))
+    for column in (towns, pa.chunked_array([towns]), towns.dictionary_encode()):
+        for table in (pa.table({"town": column}), {"town": column}):
+            for action in (fit, model.predict):
+                said = message_of(lambda act=action, table=table: act(table))
+                assert said.startswith("Column 'town' cannot be read: ")
+    assert message_of(lambda: fit({"town": towns})).startswith(sentence)
+    labels = EmbeddingClassifier(max_epochs=1)
+    assert "The target cannot be read: Invalid UTF8" in message_of(lambda: labels.fit(X, towns))
+
+
+def test_text_that_ends_in_nul_stays_itself(tmp_path):
+    values = np.array(["b", "b\0", "b\0\0", "c"] * 25, dtype=object)
+    for table in (pd.DataFrame({"x": values}), pa.table({"x": values.tolist()}), {"x": values}):
+        model = EmbeddingClassifier(max_epochs=30, smooth=0, random_state=0).fit(table, values)
+        model.save(tmp_path / "m.catspace")
+        for same in (model, catspace.load(tmp_path / "m.catspace")):
+            assert same.embeddings_["x"].categories == ["b", "b\0", "b\0\0", "c"]
+            assert same.classes_.tolist() == ["b", "b\0", "b\0\0", "c"]
+            assert same.predict(table).tolist() == values.tolist()
+    listed = EmbeddingClassifier(max_epochs=1).fit({"x": values}, values.tolist())
+    assert listed.classes_.tolist() == ["b", "b\0", "b\0\0", "c"]
+
+
+def test_a_listed_target_of_several_types_is_not_made_text():
+    classifier = EmbeddingClassifier(max_epochs=1)
+    assert "Input y contains NaN" in message_of(lambda: classifier.fit(X, ["a", np.nan] * 10))
+    several = message_of(lambda: classifier.fit(X, ["1", 1] * 10))
+    assert several.startswith("Unknown label type: unknown. The target holds several: int, str.")
+    assert EmbeddingClassifier(max_epochs=1).fit(X, ["a", "b"] * 10).classes_.dtype == "<U1"

@@ -13,7 +13,7 @@ from catspace import EmbeddingRegressor
 from catspace.data.reading import read_table
 from catspace.data.vocabulary import Vocabulary
 from catspace.embeddings import Embedding, Embeddings
-from catspace.exceptions import InputError, UnknownCategoryError
+from catspace.exceptions import CatspaceError, InputError, UnknownCategoryError
 
 
 def embedding(backend="pandas"):
@@ -145,7 +145,13 @@ def test_an_export_that_fails_leaves_the_old_file(tmp_path, monkeypatch, method)
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pathlib.Path.replace", no_space)
-    with pytest.raises(OSError, match=r"No space left on device"):
+    with pytest.raises(CatspaceError, match=r"town' cannot be written: No space left on device"):
         getattr(embedding(), method)(path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_export_for_tensorboard_that_has_no_place_is_a_sentence(tmp_path):
+    (tmp_path / "taken").write_text("old")
+    with pytest.raises(CatspaceError, match=r"taken' cannot be written: File exists\.$"):
+        embedding().to_tensorboard(tmp_path / "taken")

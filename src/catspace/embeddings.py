@@ -1,5 +1,6 @@
 """Embeddings: vectors by column and category. No torch, so that a saved one opens anywhere."""
 
+import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from catspace.data.vocabulary import N_SPECIAL, SPECIAL_NAMES, Vocabulary, categ
 from catspace.exceptions import InputError, UnknownCategoryError, did_you_mean
 from catspace.names import visible
 from catspace.storage.document import read_model
-from catspace.storage.writing import replacing
+from catspace.storage.writing import explaining, replacing, write_text
 
 
 @dataclass(frozen=True, repr=False)
@@ -211,13 +212,15 @@ class Embedding:
 
     def to_parquet(self, path: str | Path) -> None:
         """Write ``to_frame()`` to a Parquet file."""
-        with replacing(Path(path).expanduser()) as temporary, temporary.open("wb") as file:
+        place = Path(path).expanduser()
+        with explaining(place), replacing(place) as temporary, temporary.open("wb") as file:
             pyarrow.parquet.write_table(self.to_arrow(), file)
 
     def to_tensorboard(self, directory: str | Path) -> None:
         """Write ``vectors.tsv`` and ``metadata.tsv`` for TensorBoard's embedding projector."""
         folder = Path(directory).expanduser()
-        folder.mkdir(parents=True, exist_ok=True)
+        with explaining(folder):
+            folder.mkdir(parents=True, exist_ok=True)
         names = [re.sub(r"[\t\r\n]", " ", str(category)) for category in self.categories]
         labels = [f"{name}\t{count}" for name, count in zip(names, self.counts, strict=True)]
         metadata = "\n".join(["category\tcount", *labels]) + "\n"
@@ -225,20 +228,21 @@ class Embedding:
             f'embeddings {{\n  tensor_name: "{_quote(self.column)}"\n'
             '  tensor_path: "vectors.tsv"\n  metadata_path: "metadata.tsv"\n}\n'
         )
-        with replacing(folder / "metadata.tsv") as temporary:
-            temporary.write_text(metadata, encoding="utf-8")
-        with replacing(folder / "vectors.tsv") as temporary:
-            np.savetxt(temporary, self.vectors, delimiter="\t", fmt="%.9g")
-        with replacing(folder / "projector_config.pbtxt") as temporary:
-            temporary.write_text(config, encoding="utf-8")
+        vectors = io.StringIO()
+        np.savetxt(vectors, self.vectors, delimiter="\t", fmt="%.9g")
+        write_text(folder / "metadata.tsv", metadata)
+        write_text(folder / "vectors.tsv", vectors.getvalue())
+        write_text(folder / "projector_config.pbtxt", config)
 
     def to_word2vec(self, path: str | Path) -> None:
         """Write the text format of word2vec: a line for each category.
 
         The format separates by spaces, so white space inside a category becomes ``_``.
         """
+        place = Path(path).expanduser()
         with (
-            replacing(Path(path).expanduser()) as temporary,
+            explaining(place),
+            replacing(place) as temporary,
             temporary.open("w", encoding="utf-8") as file,
         ):
             file.write(f"{len(self)} {self.dim}\n")

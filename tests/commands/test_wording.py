@@ -45,6 +45,10 @@ from tests.commands.test_commands import run
         ),
         ("EmbeddingRegressor learns numbers.", "--task regression learns numbers."),
         ("model.save(path) writes one.", "catspace fit writes one."),
+        (
+            "Hint: compare a few of them with embeddings_[column].categories.",
+            "Hint: compare a few of them with those that catspace embeddings lists.",
+        ),
         ("k must be an int of at least 1; got 0.", "-k must be an int of at least 1; got 0."),
         ("Column 'date_parts' holds dates.", "Column 'date_parts' holds dates."),
         (
@@ -66,6 +70,15 @@ def test_every_parameter_with_a_name_of_its_own_is_known():
         if "_" in name
     }
     assert parameters - {"sample_weight"} <= {*wording._OPTIONS, *wording.PYTHON_ONLY}
+
+
+def test_a_hint_of_the_table_is_shown_once(tmp_path):
+    days = pd.date_range("2025-01-01", periods=120).strftime("%d/%m/%y")
+    frame = pd.DataFrame({"day": days, "y": np.arange(120.0)})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    table, out = tmp_path / "t.csv", tmp_path / "m.catspace"
+    _, said = command("fit", table, "--target", "y", "--validation", 0, "-o", out).communicate()
+    assert said.count(b"holds text that looks like dates") == 1
 
 
 def test_dates_are_taken_apart_by_an_option(tmp_path):

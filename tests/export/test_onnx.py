@@ -317,6 +317,7 @@ DAYS = [date(2024, 1, 1) + timedelta(i) for i in range(100)]
             {"categorical_features": ["x"]},
             r"^Column 'x' has categories of 2\*\*63 and more",
         ),
+        (["b", "b\0"] * 50, {}, r"^'b\\x00' is a category of column 'x', and in an ONNX graph"),
         (["a"] * 100, {"handle_unknown": "error"}, r'handle_unknown="error" cannot be kept'),
         (["a", "b"] * 50, {"hash_buckets": {"x": 9}}, r"^Column 'x' is hashed into buckets, and"),
     ],
@@ -329,7 +330,11 @@ def test_what_no_graph_can_do_is_a_sentence(column, parameters, message):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("prediction", r"^Column 'prediction' has the name of what"), ("", r"^A column has no name")],
+    [
+        ("prediction", r"^Column 'prediction' has the name of what"),
+        ("", r"^A column has no name"),
+        ("a\0b", r"^'a\\x00b' is a name of a column, and in an ONNX graph a text ends at a NUL"),
+    ],
 )
 def test_a_column_whose_name_cannot_be_kept_is_a_sentence(name, message):
     model = fit(pd.DataFrame({name: ["a", "b"] * 50}), np.arange(100.0))
@@ -341,6 +346,12 @@ def test_classes_that_have_no_type_in_onnx_are_a_sentence():
     classes = np.array(["2024-01-01", "2024-01-02"] * 50, dtype="datetime64[D]")
     model = EmbeddingClassifier(**SMALL).fit(pd.DataFrame({"x": ["a", "b"] * 50}), classes)
     with pytest.raises(InputError, match=r"^The classes are of the type datetime64"):
+        to_onnx(model)
+
+
+def test_classes_that_end_in_a_graph_before_their_end_are_a_sentence():
+    model = EmbeddingClassifier(**SMALL).fit({"x": ["a", "b"] * 50}, ["b", "b\0"] * 50)
+    with pytest.raises(InputError, match=r"^'b\\x00' is a class, and in an ONNX graph a text ends"):
         to_onnx(model)
 
 

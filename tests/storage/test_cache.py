@@ -106,6 +106,16 @@ def test_no_room_is_noticed_before_the_first_row_is_written(folder, monkeypatch)
     )
 
 
+def test_a_disk_that_is_full_when_the_rows_are_given_up_is_no_second_error(folder, monkeypatch):
+    def is_full():
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    cache = RowCache(RECORD, 10, 10**9)
+    with cache._file, monkeypatch.context() as patch:
+        patch.setattr(cache, "_file", SimpleNamespace(close=is_full))
+        cache.close()
+
+
 def test_a_disk_that_fills_up_on_the_way_says_so(folder, monkeypatch):
     def is_full(content):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -4,12 +4,11 @@ import json
 from dataclasses import fields
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 
 import catspace
-from catspace import EmbeddingClassifier, EmbeddingRegressor
+from catspace import EmbeddingRegressor
 from catspace.data.encoding import Scaling
 from catspace.data.schema import Schema
 from catspace.exceptions import ModelFileError
@@ -18,44 +17,17 @@ from catspace.model.recipe import REGRESSION_LOSSES, Recipe
 from catspace.model.training import Epoch
 from catspace.storage import model_form
 from tests.storage.crafting import arrow_stream, bounded_memory, run_campaign, sign, take_apart
-
-N = 60
-random = np.random.default_rng(0)
-X = pd.DataFrame(
-    {
-        "town": random.choice(["Aachen", "Bonn", "Celle"], N),
-        "size": np.where(random.random(N) < 0.1, np.nan, random.normal(size=N)),
-        "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(random.integers(0, 99, N), unit="D"),
-        "width": random.normal(size=N),
-        "user": random.integers(0, 1000, N).astype(str),
-    }
-)
-y = random.normal(size=N)
-SETTINGS = {
-    "max_epochs": 2,
-    "random_state": 0,
-    "smooth": 4.0,
-    "hidden_layer_sizes": (8, 4),
-    "date_parts": ["month", "day_of_week"],
-    "discretize": {"width": 3},
-    "hash_buckets": {"user": 16},
-    "n_jobs": 1,
-}
+from tests.storage.small_models import X, save_classifier, save_regressor, y
 
 
 @pytest.fixture(scope="module")
 def regressor(tmp_path_factory):
-    path = tmp_path_factory.mktemp("regressor") / "m.catspace"
-    EmbeddingRegressor(n_networks=2, **SETTINGS).fit(X, y).save(path)
-    return path
+    return save_regressor(tmp_path_factory.mktemp("regressor"))
 
 
 @pytest.fixture(scope="module")
 def classifier(tmp_path_factory):
-    path = tmp_path_factory.mktemp("classifier") / "m.catspace"
-    labels = np.where(y > 0, "yes", "no")
-    EmbeddingClassifier(input_encoding="onehot", **SETTINGS).fit(X, labels).save(path)
-    return path
+    return save_classifier(tmp_path_factory.mktemp("classifier"))
 
 
 @pytest.mark.filterwarnings("ignore::catspace.exceptions.CatspaceWarning")

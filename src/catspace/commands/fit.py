@@ -2,6 +2,7 @@
 
 import shlex
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,7 +19,7 @@ from catspace.data.table import Table, describe
 from catspace.data.target_statistics import TargetStatistics, learn_target
 from catspace.data.vocabulary import MISSING
 from catspace.estimators import EmbeddingClassifier, EmbeddingRegressor
-from catspace.exceptions import InputError, did_you_mean
+from catspace.exceptions import CatspaceWarning, InputError, did_you_mean
 from catspace.model.sizes import embedding_dims
 from catspace.names import visible
 from catspace.storage.blocks import FileBlocks, share_shapes
@@ -206,7 +207,9 @@ def _introduce(table: Table, request: Request, rows: str, console: PlainConsole)
 
 def _describe(table: Table, roles: Mapping[str, Any]) -> Grid:
     """Return how each column is understood."""
-    encoder = learn_encoder(table, **roles)
+    with warnings.catch_warnings():  # the fit says them of the rows that it takes
+        warnings.simplefilter("ignore", CatspaceWarning)
+        encoder = learn_encoder(table, **roles)
     table = expand_dates(table, encoder.dates, encoder.date_parts)
     dims = embedding_dims("auto", encoder.n_values)
     grid = Grid("column", "holds", "is used as", "values", "missing", "dimension")

@@ -20,6 +20,7 @@ _PHRASES = (
         r"leave the column out with --drop \1",
     ),
     (r"\bexplode it into rows, or turn each value", "leave it out with --drop, or turn each value"),
+    (r"\bembeddings_\[column\]\.categories", "those that catspace embeddings lists"),
     (r"^k must\b", "-k must"),
     (r"^(experiment|split) must\b", r"--\1 must"),
 )

@@ -81,13 +81,19 @@ def read_vector(source: Any, what: str) -> np.ndarray:
         return _without_na(np.asarray(values.to_numpy(zero_copy_only=False)))
     if type(source).__module__.startswith("scipy.sparse"):
         raise InputTypeError(f"The {what} is sparse, but a dense array is required.")
+    if isinstance(source, (pa.Array, pa.ChunkedArray)):
+        _check_arrow(f"The {what}", source)
     frame = nw.from_native(source, pass_through=True, allow_series=True)
     if isinstance(frame, (nw.Series, nw.DataFrame)):
         return _without_na(np.asarray(frame.to_numpy()))
     if isinstance(source, pa.Array):
         source = source.to_numpy(zero_copy_only=False)
     try:
-        return _without_na(_unmask(source))
+        array = _unmask(source)
+        # numpy cuts the NUL at the end of a text, and makes text of what stands beside text.
+        if array.dtype.kind in "US" and array is not source and array.tolist() != list(source):
+            array = np.asarray(source, dtype=object)
+        return _without_na(array)
     except ValueError:
         raise InputError(f"The {what} is not one array: its rows differ in length.") from None
 
@@ -145,6 +151,7 @@ def _column(name: str, series: "nw.Series[Any]") -> Column:
 
 
 def _arrow_column(name: str, values: pa.Array, objects: Callable[[], np.ndarray]) -> Column:
+    _check_arrow(f"Column {name!r}", values)
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     if isinstance(values, pa.ChunkedArray):  # combine_chunks keeps chunks that would overflow
@@ -164,6 +171,16 @@ def _arrow_column(name: str, values: pa.Array, objects: Callable[[], np.ndarray]
             hint="turn it into a duration or into text.",
         )
     return Column(name, ((None, values),), len(values))
+
+
+def _check_arrow(what: str, values: pa.Array | pa.ChunkedArray) -> None:
+    """Raise where Arrow's values are not what their type says: text that is not UTF-8, mostly."""
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise InputError(
+            f"{what} cannot be read: {error}.", hint="write text as UTF-8, or pass it as bytes."
+        ) from None
 
 
 def _from_dict(source: Mapping[Any, Any]) -> Table:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from sklearn.utils.validation import check_is_fitted
 
 from catspace.data.bins import Bins
@@ -137,6 +138,25 @@ def _refuse_what_no_graph_does(model: EmbeddingEstimator) -> None:
             "A column has no name, and every input of an ONNX graph needs one.",
             hint="name the column before fitting.",
         )
+    _refuse_ends_of_text(model)
+
+
+def _refuse_ends_of_text(model: EmbeddingEstimator) -> None:
+    """Refuse NUL, at which runtimes take a text to end: what comes behind it would be lost."""
+    learned = model.fitted_.learned
+    texts: dict[str, Any] = {"name of a column": learned.schema.names}
+    for name, vocabulary in learned.encoder.vocabularies.items():
+        found = vocabulary.values.get("text", pa.array([], pa.large_string()))
+        texts[f"category of column {name!r}"] = found.filter(pc.match_substring(found, "\0"))
+    if isinstance(learned.target, ClassTarget):
+        texts["class"] = learned.target.classes.tolist()
+    for what, values in texts.items():
+        for text in map(str, values):
+            if "\0" in text:
+                raise InputError(
+                    f"{text!r} is a {what}, and in an ONNX graph a text ends at a NUL character.",
+                    hint="take these characters out of the table before fitting.",
+                )
 
 
 def _add_lookup(graph: Graph, name: str, vocabulary: Vocabulary) -> str:

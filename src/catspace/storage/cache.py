@@ -5,6 +5,7 @@ import mmap
 import shutil
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Self
 
@@ -126,7 +127,8 @@ class RowCache:
 
     def close(self) -> None:
         """Remove the file."""
-        self._file.close()
+        with suppress(OSError):  # of a full disk: it has been said, and the rows go anyway
+            self._file.close()
 
 
 def _no_room(reason: str, folder: str) -> CatspaceError:
