@@ -218,7 +218,13 @@ def _show_as_svg(subject: _Subject, tags: Sequence[str]) -> str:
     strange = {tag for tag in found - _DRAWN if tag not in {"RDF", "Work", "type", "date"}}
     assert not strange - {"format", "creator", "Agent", "title", "tspan"}, strange
     texts = "".join(root.itertext())
-    _check_obeyed(texts.replace("\r", "\n"))
+    _check_obeyed(texts)
+    for category in near["category"]:
+        text = visible(category)
+        if "$" not in text and "\\" not in text:  # which matplotlib writes in ways of its own
+            assert "".join(text[:20].split()) in "".join(texts.split()), (
+                f"{category!r} is not shown"
+            )
     return "shown"
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from sklearn.utils.validation import check_is_fitted
 
 from catspace.data.bins import Bins
@@ -138,25 +137,6 @@ def _refuse_what_no_graph_does(model: EmbeddingEstimator) -> None:
             "A column has no name, and every input of an ONNX graph needs one.",
             hint="name the column before fitting.",
         )
-    _refuse_ends_of_text(model)
-
-
-def _refuse_ends_of_text(model: EmbeddingEstimator) -> None:
-    """Refuse NUL, at which runtimes take a text to end: what comes behind it would be lost."""
-    learned = model.fitted_.learned
-    texts: dict[str, Any] = {"name of a column": learned.schema.names}
-    for name, vocabulary in learned.encoder.vocabularies.items():
-        found = vocabulary.values.get("text", pa.array([], pa.large_string()))
-        texts[f"category of column {name!r}"] = found.filter(pc.match_substring(found, "\0"))
-    if isinstance(learned.target, ClassTarget):
-        texts["class"] = learned.target.classes.tolist()
-    for what, values in texts.items():
-        for text in map(str, values):
-            if "\0" in text:
-                raise InputError(
-                    f"{text!r} is a {what}, and in an ONNX graph a text ends at a NUL character.",
-                    hint="take these characters out of the table before fitting.",
-                )
 
 
 def _add_lookup(graph: Graph, name: str, vocabulary: Vocabulary) -> str:
@@ -328,6 +308,8 @@ def _add_mean(graph: Graph, values: list[str]) -> str:
 
 def _plain_classes(classes: np.ndarray) -> np.ndarray:
     """Return the labels in a type that ONNX has."""
+    if all(isinstance(label, str) for label in classes):
+        return classes.astype(object)  # numpy's own text would lose a NUL at its end
     if classes.dtype == object:
         classes = np.array(classes.tolist())
     is_too_large = classes.dtype == np.uint64 and classes[-1] > np.iinfo(np.int64).max
