@@ -64,6 +64,6 @@ def test_a_sentence_keeps_its_lines():
 
 
 def test_what_is_told_about_a_training_is_no_markup(capsys):
-    with TrainingProgress(1, 1, verbose=2) as progress:
+    with TrainingProgress(1, verbose=2) as progress:
         progress.tell("'Price [/kg]' is updated row by row; \x1b[2J")
     assert capsys.readouterr().err == "'Price [/kg]' is updated row by row; \\x1b[2J\n"

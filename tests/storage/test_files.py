@@ -2,11 +2,14 @@
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
 from catspace.exceptions import CatspaceWarning, InputError
+from catspace.storage import files
 from catspace.storage.files import find_files, find_separator, open_file, read_file
+from catspace.storage.streams import open_text
 
 MEGABYTE_OF_ONES = 600_000  # lines; Arrow guesses types from the first megabyte
 
@@ -222,3 +225,29 @@ def test_text_of_a_parquet_file_that_is_not_utf_8_is_a_sentence(tmp_path):
             InputError, match=r"Column 'town' of '.*t.parquet' cannot be read: .*UTF"
         ):
             read()
+
+
+def test_a_stream_is_closed_by_its_reader_alone_which_may_still_be_reading_ahead(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2\n")
+    given, opened = [], []
+    open_csv = pyarrow.csv.open_csv
+
+    def remember(stream, **options):
+        given.append(stream)
+        return open_csv(stream, **options)
+
+    def open_and_remember(file):
+        opened.append(open_text(file))
+        return opened[-1]
+
+    monkeypatch.setattr(pyarrow.csv, "open_csv", remember)
+    monkeypatch.setattr(files, "open_text", open_and_remember)
+    assert open_file(path).read().to_pylist() == [{"a": 1, "b": 2}]
+    # Closed by us while a thread reads ahead, its number would be that of the next file, and the
+    # thread would take bytes out of that.
+    assert given
+    assert not any(stream.closed for stream in given)
+    assert all(stream.closed for stream in opened if all(stream is not one for one in given))

@@ -241,21 +241,16 @@ def _stream_csv(
         yield from reader
 
 
-@contextmanager
 def _open_reader(
     path: Path, dialect: tuple[str, str], options: pyarrow.csv.ConvertOptions
-) -> Iterator[pyarrow.csv.CSVStreamingReader]:
+) -> pyarrow.csv.CSVStreamingReader:
     encoding, separator = dialect
-    with (
-        open_text(path) as file,
-        pyarrow.csv.open_csv(
-            file,
-            read_options=pyarrow.csv.ReadOptions(encoding=encoding, block_size=_BLOCK_BYTES),
-            parse_options=pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
-            convert_options=options,
-        ) as reader,
-    ):
-        yield reader
+    return pyarrow.csv.open_csv(
+        open_text(path),
+        read_options=pyarrow.csv.ReadOptions(encoding=encoding, block_size=_BLOCK_BYTES),
+        parse_options=pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+        convert_options=options,
+    )
 
 
 def _is_utf_16(path: Path) -> bool:

@@ -1,8 +1,6 @@
 """The bytes of a file, unpacked where it is compressed; any name that the system takes will do."""
 
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,20 +30,20 @@ def open_raw(path: Path) -> pa.NativeFile:
     return pa.OSFile(os.fsencode(path))
 
 
-@contextmanager
-def open_text(path: Path) -> Iterator[pa.NativeFile]:
-    """Open a text file as a stream of its bytes, unpacked where it is compressed."""
+def open_text(path: Path) -> pa.NativeFile:
+    """Open a text file as a stream of its bytes, unpacked where it is compressed.
+
+    Whoever gives it to a reader that reads ahead must not close it, but leave that to the reader: a
+    thread of it may still be reading, and would read from whatever is opened next.
+    """
     with path.open("rb") as file:
         top = file.read(_LONGEST)
     for beginning, what in _FOREIGN.items():
         if top.startswith(beginning):
             raise InputError(f"{str(path)!r} {what}")
     codec = next((name for start, name in _BEGINNINGS.items() if top.startswith(start)), None)
-    with ExitStack() as closing:
-        stream = closing.enter_context(open_raw(path))
-        if codec is not None:
-            stream = closing.enter_context(pa.CompressedInputStream(stream, codec))
-        yield stream
+    raw = open_raw(path)
+    return raw if codec is None else pa.CompressedInputStream(raw, codec)
 
 
 def packing(file: Any, path: Path) -> Any:
