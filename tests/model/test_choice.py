@@ -51,7 +51,9 @@ def test_a_noisy_target_asks_for_more_smoothing_than_a_clean_one():
 @pytest.mark.parametrize(
     ("n_categories", "n_epochs"), [(40, 6), (400, 12)], ids=["soon learned", "still learning"]
 )
-def test_what_is_learned_in_half_of_the_time_is_not_trained_for_longer(n_categories, n_epochs):
+def test_what_is_learned_in_half_of_the_time_is_not_trained_for_longer(
+    monkeypatch, n_categories, n_epochs
+):
     rows = make_rows(4_000, n_categories, noise=0.5)
     plan = make_plan(
         rows,
@@ -63,6 +65,8 @@ def test_what_is_learned_in_half_of_the_time_is_not_trained_for_longer(n_categor
     decay = 0.1 if n_epochs == 12 else 0.2
     assert (found.recipe.epochs, found.recipe.weight_decay) == (n_epochs, decay)
     assert found.recipe.smooth[0] > 0
+    # Nor is it tried where the user has said how long.
+    monkeypatch.setattr(choice._Trials, "loss_sooner", lambda *_: pytest.fail("a trial in vain"))
     kept, _ = settle(replace(plan, shorter=None), rows, None)
     assert kept.recipe.epochs == 12
 

@@ -105,13 +105,17 @@ def settle(
         best = min(losses, key=lambda smooth: losses[smooth])
         if _trial_epochs(plan, _EPOCHS) >= _FEWEST_EPOCHS:
             judged = replace(judged, loss=losses[best])
-            # What the second half of the trial gave, beside what there was to gain
-            gained = trials.loss_sooner(best) - judged.loss
-            to_gain = min(judged.loss, judged.constant - judged.loss)
-            if gained < _WORTH_LEARNING * max(0.0, to_gain):
-                plan = plan.shortened()
+            if plan.shorter is not None and _has_learned_all(trials, best, judged):
+                plan = replace(plan, recipe=plan.shorter)
         plan = plan.smoothed(float(f"{_WHOLE_TRAINING * lowest_between(losses):.2g}"))
     return plan, judged
+
+
+def _has_learned_all(trials: "_Trials", smooth: float, judged: Judged) -> bool:
+    """Whether the second half of a trial gave little, beside what there was to gain."""
+    gained = trials.loss_sooner(smooth) - judged.loss
+    to_gain = min(judged.loss, judged.constant - judged.loss)
+    return gained < _WORTH_LEARNING * max(0.0, to_gain)
 
 
 def lowest_between(losses: Mapping[float, float]) -> float:

@@ -44,10 +44,6 @@ class TrainingPlan:
         recipe = replace(self.recipe, smooth=tuple(values))
         return replace(self, recipe=recipe, unsettled=(), shorter=None)
 
-    def shortened(self) -> "TrainingPlan":
-        """Return the plan with half of the epochs, where that is left open."""
-        return self if self.shorter is None else replace(self, recipe=self.shorter)
-
     @property
     def sparse(self) -> list[int]:
         """Which embeddings are so large that a step updates only the rows of its batch."""
