@@ -176,3 +176,20 @@ def test_a_terminal_that_lacks_a_letter_shows_an_escape(tmp_path):
     shown, said = done.communicate()
     assert (done.returncode, said) == (0, b"")
     assert re.search(rb"K\\xf6ln", shown)
+
+
+def test_ctrl_c_is_a_word_and_no_traceback():
+    code = """
+import sys
+import catspace.commands.places as places
+from catspace.commands.cli import main
+
+def stop(*arguments, **options):
+    raise KeyboardInterrupt
+
+places.check_places = stop
+sys.argv = ["catspace", "fit", "sales.csv", "--target", "Sales", "-o", "m.catspace"]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "catspace: Interrupted.\n")

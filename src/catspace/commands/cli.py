@@ -21,6 +21,8 @@ from catspace.exceptions import CatspaceError
 from catspace.names import visible, visible_lines
 from catspace.terminal import PlainConsole
 
+_INTERRUPTED = 130  # what typer ends with after Ctrl-C, as shells do
+
 app = typer.Typer(
     name="catspace",
     help="Turn categorical variables into vectors.",
@@ -361,6 +363,10 @@ def main() -> NoReturn:
     warnings.showwarning = lambda message, *where, **more: _say(message)
     try:
         app(standalone_mode=True)
+    except SystemExit as end:
+        if end.code == _INTERRUPTED:
+            _say("Interrupted.")
+        raise
     except CatspaceError as error:
         if _State.debug:
             raise
