@@ -64,7 +64,7 @@ def print_speed(folder: Path, n_rows: int) -> None:
 def print_kill(folder: Path, n_rows: int) -> None:
     _start()
     from catspace import distributed
-    from catspace.distributed import fitting
+    from catspace.estimators import fitting
     from catspace.model.progress import TrainingProgress
 
     path, processes, started = sales_table(folder, n_rows), list[int](), time.perf_counter()

@@ -32,14 +32,15 @@ def test_a_worker_without_torch(tmp_path):
         """
 import sys, ray
 import catspace.distributed
-from catspace.distributed.cluster import check_workers
+from catspace.distributed.nodes import Needs
 ray.init(
+    "local",
     num_cpus=1,
     include_dashboard=False,
     log_to_driver=False,
     runtime_env={"env_vars": {"PYTHONPATH": sys.argv[1]}},
 )
-check_workers(1, use_gpu=False)
+Needs(num_workers=1, use_gpu=False).check()
 """,
         tmp_path,
     )

@@ -32,9 +32,10 @@ def test_fit_on_a_cluster_writes_a_model_file(csv, tmp_path):
     out = tmp_path / "sales.catspace"
     done = run(
         "fit", csv, "--target", "Sales", "--drop", "Customers", "--log", "--ray", "local",
-        "--workers", 2, "--networks", 2, "-o", out,
+        "--workers", 2, "--networks", 2, "--storage", tmp_path / "states", "-o", out,
     )  # fmt: skip
     assert done.exit_code == 0, done.output
+    assert list((tmp_path / "states").iterdir()) == []  # nothing is left to go on from
     assert "Trained by 2 workers" in done.output
     model = catspace.load(out)
     assert len(model.networks_) == 2
@@ -51,5 +52,7 @@ def test_what_the_command_cannot_do_on_a_cluster_is_said(csv, tmp_path):
     )  # fmt: skip
     assert isinstance(report.exception, CatspaceError)
     assert "--report needs the rows here" in str(report.exception)
+    alone = run("fit", csv, "--target", "Sales", "--storage", tmp_path, "-o", tmp_path / "m")
+    assert "--storage is for fits on a cluster" in str(alone.exception)
     lost = run("fit", csv, "--target", "Sale", "--ray", "local", "-o", tmp_path / "m")
     assert "Did you mean 'Sales'" in str(lost.exception)

@@ -26,6 +26,7 @@ pytestmark = [
 ]
 
 N = 3000
+N_LONG = 40  # epochs, so that a training is not over before it is interrupted
 
 
 def sales(n=N):
@@ -107,6 +108,50 @@ def test_workers_that_share_the_rows_learn_as_well_and_a_killed_one_costs_an_epo
     assert len(kill.processes) == 4
     assert len(kill.epochs) <= 8 + 1
     assert_same_model(killed, whole)  # as if nothing had happened
+
+
+def interrupt_at(n_epochs, epochs):
+    """Return a listener that presses Ctrl-C when so many epochs are over."""
+
+    def listen(epoch):
+        epochs.append(epoch["epoch"])
+        if len(epochs) == n_epochs:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return listen
+
+
+def test_a_fit_that_was_interrupted_goes_on_also_without_a_seed(folder, tmp_path):
+    settings = {"max_epochs": N_LONG, "n_networks": 1, "random_state": None, "smooth": 0}
+    handler, epochs, states = signal.getsignal(signal.SIGINT), [], tmp_path / "states"
+    listen = interrupt_at(3, epochs)
+    with pytest.raises(KeyboardInterrupt):
+        fit(regressor(**settings), folder, "sales", storage_path=states, on_epoch=listen)
+    assert signal.getsignal(signal.SIGINT) is handler
+    n_before = len(epochs)
+    model = fit(regressor(**settings), folder, "sales", storage_path=states, on_epoch=listen)
+    assert epochs[n_before] >= 3
+    assert [epoch["epoch"] for epoch in model.history_] == list(range(1, N_LONG + 1))
+    assert r2(model) > 0.5
+    assert list(states.iterdir()) == []
+
+
+def test_a_state_of_other_rows_is_of_no_use(tmp_path):
+    """Targets change places: all that is known of the columns and the target stays the same."""
+    settings = {"max_epochs": N_LONG, "n_networks": 1, "smooth": 0, "target_transform": None}
+    table, states = sales(1_500), tmp_path / "states"
+    how = {"parallel": "networks", "num_workers": 1, "storage_path": states}
+    path = tmp_path / "sales.parquet"
+    table.to_parquet(path)
+    with pytest.raises(KeyboardInterrupt):
+        fit(regressor(**settings), path, "sales", **how, on_epoch=interrupt_at(1, []))
+    assert len(list(states.iterdir())) == 1
+    table["sales"] = table["sales"].to_numpy()[::-1]
+    table.to_parquet(path)
+    model = fit(regressor(**settings), path, "sales", **how)
+    assert list(states.iterdir()) == []  # it was taken for the same training at first
+    here, X = regressor(**settings).fit(path, "sales"), table.drop(columns="sales")
+    np.testing.assert_array_equal(model.predict(X), here.predict(X))
 
 
 def test_blocks_of_a_dataset_weights_classes_and_rows_that_are_held_back():

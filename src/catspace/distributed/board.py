@@ -1,18 +1,25 @@
 """What workers tell while they train, shown where the fit was called."""
 
+import itertools
 import os
 import platform
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 import ray
+import ray.exceptions
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from catspace.distributed.nodes import this_node
 from catspace.model.training import Epoch
 
 _LOOK_SECONDS = 0.5
+_NAMESPACE = "catspace"
+_TAKE_DOWN_SECONDS, _STEP_SECONDS = 10, 0.05
 
 
 class _Notes:
@@ -32,10 +39,17 @@ class _Notes:
 
 
 class Board:
-    """Where workers write. It may be sent to them."""
+    """Where workers write. It may be sent to them.
 
-    def __init__(self, actor: Any) -> None:
-        self._actor = actor
+    Parameters
+    ----------
+    name : str
+        No other board that is in use has it.
+    actor : actor of _Notes
+    """
+
+    def __init__(self, name: str, actor: Any) -> None:
+        self.name, self._actor = name, actor
 
     def introduce(self, rank: int) -> None:
         """Tell where a worker is."""
@@ -48,13 +62,22 @@ class Board:
 
 
 @contextmanager
-def open_board(listen: Callable[[Epoch], None], tell: Callable[[str], None]) -> Iterator[Board]:
-    """Yield a board, whose notes are read on a thread."""
-    actor: Any = ray.remote(_Notes).options(num_cpus=0).remote()
+def open_board(
+    name: str, listen: Callable[[Epoch], None], tell: Callable[[str], None]
+) -> Iterator[Board]:
+    """Yield a board, whose notes are read on a thread.
+
+    It has the name, or one like it where a board of that name is in use on the cluster.
+    """
+    name, actor = _put_up(name)
     is_over = threading.Event()
 
     def look() -> None:
-        for note in ray.get(actor.take.remote()):
+        try:
+            notes = ray.get(actor.take.remote())
+        except ray.exceptions.RayError:
+            return  # nothing depends on what is only shown
+        for note in notes:
             if isinstance(note, Epoch):
                 listen(note)
             else:
@@ -64,12 +87,38 @@ def open_board(listen: Callable[[Epoch], None], tell: Callable[[str], None]) -> 
         while not is_over.wait(_LOOK_SECONDS):
             look()
 
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        watching = pool.submit(watch)
+    try:
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            watching = pool.submit(watch)
+            try:
+                yield Board(name, actor)
+            finally:
+                is_over.set()
+            watching.result()  # raises what a listener raised
+            look()
+    finally:
+        _take_down(name, actor)
+
+
+def _put_up(name: str) -> tuple[str, Any]:
+    """Start the actor on the node of this process, which no fit outlives anyway."""
+    strategy = NodeAffinitySchedulingStrategy(this_node(), soft=False)
+    for n in itertools.count(1):
+        free = name if n == 1 else f"{name}-{n}"
+        options = {"name": free, "namespace": _NAMESPACE, "scheduling_strategy": strategy}
         try:
-            yield Board(actor)
-        finally:
-            is_over.set()
-        watching.result()  # raises what a listener raised
-        look()
-        ray.kill(actor)
+            return free, ray.remote(_Notes).options(num_cpus=0, **options).remote()
+        except ValueError:  # an actor has this name: the same fit, at the same time
+            continue
+    raise AssertionError("there is always a next number")
+
+
+def _take_down(name: str, actor: Any) -> None:
+    """End the actor, and wait until its name is free for the next fit."""
+    ray.kill(actor)
+    for _ in range(round(_TAKE_DOWN_SECONDS / _STEP_SECONDS)):
+        try:
+            ray.get_actor(name, namespace=_NAMESPACE)
+        except ValueError:
+            return
+        time.sleep(_STEP_SECONDS)

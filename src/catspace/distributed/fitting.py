@@ -7,21 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ray.train import CheckpointConfig, FailureConfig, RunConfig, ScalingConfig
-from ray.train.torch import TorchConfig, TorchTrainer
-
 from catspace.data.labels import Labels
 from catspace.distributed.board import open_board
-from catspace.distributed.cluster import check_workers, connect, ordered_data, plain_errors
-from catspace.distributed.tables import ClusterTable
-from catspace.distributed.worker import Assignment, read_results, work
+from catspace.distributed.cluster import connect, ordered_data
+from catspace.distributed.failures import Attempts, plain_errors
+from catspace.distributed.nodes import Needs, alive_nodes
+from catspace.distributed.rows import SharedRows
+from catspace.distributed.storage import Storage, name_run
+from catspace.distributed.tables import ClusterTable, open_dataset, paths_of
+from catspace.distributed.training import ClusterTraining
 from catspace.estimators.base import EmbeddingEstimator
 from catspace.estimators.fitting import finish
 from catspace.exceptions import InputError, ParameterError
 from catspace.preparation.encoding import RowEncoding
 from catspace.preparation.learning import Weigher, survey
 from catspace.preparation.prepare import count_held_back
-from catspace.validation import check_int, check_option
+from catspace.validation import check_int, check_option, is_integer
 
 _Estimator = TypeVar("_Estimator", bound=EmbeddingEstimator)
 
@@ -73,11 +74,13 @@ def fit(
         that ``estimator.fit`` gives for the same files.
     use_gpu : bool, default=False
     storage_path : str or Path, optional
-        Where Ray keeps checkpoints: a folder that all nodes share, or a URI. The default is a
-        temporary folder of this machine, which is removed afterwards; it will do where all
-        workers are on this machine.
+        Where workers keep their states: a folder that all nodes share, or a URI. A fit that did
+        not come to its end goes on from its last epoch when it is called again with the same
+        storage_path, table and parameters; one that did leaves nothing there. The default is a
+        temporary folder of this machine, for clusters that are one machine.
     max_failures : int, default=3
-        How often lost workers are replaced. Each time all of them go on from the last epoch.
+        How often work is begun again that was lost with a worker or a node; -1 for no limit. Each
+        time the training goes on from its last epoch.
     on_epoch : callable, optional
         As in ``estimator.fit``.
 
@@ -103,55 +106,66 @@ def fit(
             f"{num_workers} workers and n_networks={estimator.n_networks}.",
             hint="raise n_networks, or lower num_workers.",
         )
+    if parallel == "rows" and isinstance(estimator.get_params().get("pairs"), (list, tuple)):
+        raise ParameterError(
+            'parallel="rows" gives each worker rows of its own, and what pairs tell is learned '
+            "from all of them.",
+            hint='set pairs to "auto" or None, or parallel to "networks".',
+        )
+    if not is_integer(max_failures) or max_failures < -1:
+        raise ParameterError(
+            f"max_failures must be an int from 0, or -1 for no limit; got {max_failures!r}."
+        )
     connect()
     with plain_errors(), ordered_data(is_quiet=estimator.verbose < 2), ExitStack() as stack:
-        check_workers(num_workers, use_gpu=use_gpu)
-        preparation = job.preparation(stack)
         table = ClusterTable.open(dataset, Labels(y, sample_weight))
-        found = survey(table, preparation.target_kind, preparation.parameters)
+        judging = None if X_val is None else open_dataset(X_val)
+        storage = Storage.open(_temporary(stack) if storage_path is None else storage_path)
+        files = [*paths_of(table.files), *paths_of(judging)]
+        needs, nodes = Needs(num_workers, use_gpu, files, storage), alive_nodes()
+        needs.check()
+        how = _how_to_go_on(None if storage_path is None else storage)
+        attempts = Attempts(max_failures, lambda: needs.check(since=nodes, hint=how))
+        preparation = job.preparation(stack)
+        parameters = preparation.parameters
+        found = attempts.run(lambda: survey(table, preparation.target_kind, parameters))
         learned, encoding = found.learned, RowEncoding(found.learned, found.weigher)
-        n_parts = num_workers if parallel == "rows" else 1
-        shares = table.encode(encoding).share(n_parts)
-        validation, n_held_back = None, [0] * n_parts
-        if X_val is not None:
+        make = [lambda: table.encode(encoding)]
+        if judging is not None:
             labels = Labels(y, sample_weight_val, schema=learned.schema)
             weigher = None if sample_weight_val is None else Weigher()
-            judges = ClusterTable.open(X_val, labels)
-            validation = judges.encode(RowEncoding(learned, weigher)).share(n_parts)
-        elif estimator.early_stopping:
-            parameters = preparation.parameters
-            n_held_back = [count_held_back(parameters, share.n_rows) for share in shares]
-        n_used = sum(share.n_rows for share in shares) - sum(n_held_back)
-        plan = job.plan(learned, found.numbers, n_used)
-        if storage_path is None:
-            storage_path = stack.enter_context(
-                tempfile.TemporaryDirectory(prefix="catspace-", ignore_cleanup_errors=True)
-            )
+            judges = ClusterTable.open(judging, labels)
+            make.append(lambda: judges.encode(RowEncoding(learned, weigher)))
+        n_parts = num_workers if parallel == "rows" else 1
+        rows = SharedRows(make, n_parts)
+        n_rows = [[share.n_rows for share in shares] for shares in attempts.run(rows.shares)]
+        n_held_back = [0] * n_parts
+        if judging is None and estimator.early_stopping:
+            n_held_back = [count_held_back(parameters, n) for n in n_rows[0]]
+        plan = job.plan(learned, found.numbers, sum(n_rows[0]) - sum(n_held_back))
+        training = ClusterTraining(plan, n_held_back, parallel == "networks", num_workers, use_gpu)
+        is_seeded = is_integer(estimator.random_state)
+        name = name_run(learned, plan, parallel, n_rows, n_held_back, is_seeded=is_seeded)
         listen, tell = stack.enter_context(job.progress(plan, on_epoch))
-        board = stack.enter_context(open_board(listen, tell))
-        assignment = Assignment(
-            plan,
-            shares,
-            validation,
-            n_held_back,
-            is_by_network=parallel == "networks",
-            board=board,
-        )
-        trainer = TorchTrainer(
-            work,
-            train_loop_config={"assignment": assignment},
-            torch_config=TorchConfig(backend="cpu:gloo,cuda:nccl" if use_gpu else "gloo"),
-            scaling_config=ScalingConfig(num_workers=num_workers, use_gpu=use_gpu),
-            run_config=RunConfig(
-                storage_path=str(storage_path),
-                failure_config=FailureConfig(max_failures=max_failures),
-                checkpoint_config=CheckpointConfig(num_to_keep=1),
-            ),
-        )
-        checkpoint = trainer.fit().checkpoint
-        assert checkpoint is not None  # the workers have reported at least once
-        with checkpoint.as_directory() as folder:
-            results = read_results(Path(folder), plan)
+        board = stack.enter_context(open_board(name, listen, tell))
+        results = attempts.run(lambda: training.run(rows, board, storage))
+        storage.remove(board.name)
     plan = replace(plan, recipe=results.recipe)
     estimator.fitted_ = finish(results.trained, results.counts, learned, plan, results.judged)
     return estimator
+
+
+def _temporary(stack: ExitStack) -> str:
+    """Return a folder of this machine, which is removed in the end."""
+    return stack.enter_context(
+        tempfile.TemporaryDirectory(prefix="catspace-", ignore_cleanup_errors=True)
+    )
+
+
+def _how_to_go_on(storage: Storage | None) -> str:
+    if storage is None:
+        return "with a storage_path, fit goes on from its last epoch when it is called again."
+    return (
+        f"call fit again with storage_path={storage.path!r} when there are enough: it goes on from "
+        "its last epoch."
+    )

@@ -11,8 +11,10 @@ from ray.data import ActorPoolStrategy
 from sklearn.utils.validation import check_is_fitted
 
 from catspace.data.reading import read_table
-from catspace.distributed.cluster import check_workers, connect, plain_errors
-from catspace.distributed.tables import open_dataset, read_files
+from catspace.distributed.cluster import connect
+from catspace.distributed.failures import plain_errors
+from catspace.distributed.nodes import Needs
+from catspace.distributed.tables import open_dataset, paths_of, read_files
 from catspace.estimators.base import EmbeddingEstimator
 from catspace.export.columns import answer, check_answerable
 from catspace.storage.blocks import FileBlocks, Kinds, parse_table
@@ -102,8 +104,9 @@ def _score(
     num_workers = check_int("num_workers", num_workers)
     connect()
     with plain_errors():
-        check_workers(num_workers, use_gpu=use_gpu)
-        source, has_cells = _open(dataset, estimator.fitted_.learned.encoder.kinds)
+        opened, has_cells = _open(dataset, estimator.fitted_.learned.encoder.kinds)
+        Needs(num_workers, use_gpu, paths_of(opened)).check()
+        source = read_files(opened.files) if isinstance(opened, FileBlocks) else opened
         return source.map_batches(
             _Scorer,
             fn_constructor_args=(estimator, what, probabilities, has_cells),
@@ -114,10 +117,9 @@ def _score(
         )
 
 
-def _open(dataset: Any, kinds: Kinds) -> tuple["ray.data.Dataset", bool]:
+def _open(dataset: Any, kinds: Kinds) -> tuple["ray.data.Dataset | FileBlocks", bool]:
     """Return what Ray Data reads, and whether that is cells of CSV files, as text."""
     is_path = isinstance(dataset, (str, Path)) and "://" not in str(dataset)
     if is_path and not any(map(is_parquet, find_files(dataset))):
-        return read_files(FileBlocks(dataset, kinds=kinds).files), True
-    opened = open_dataset(dataset)
-    return (read_files(opened.files) if isinstance(opened, FileBlocks) else opened), False
+        return FileBlocks(dataset, kinds=kinds), True
+    return open_dataset(dataset), False

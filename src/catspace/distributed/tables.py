@@ -1,4 +1,4 @@
-"""Tables in Ray Data: what they hold, learned block by block, and their rows, encoded."""
+"""Tables in Ray Data: what they hold, learned block by block, and encoded."""
 
 import pickle
 import zlib
@@ -15,13 +15,15 @@ import ray.data
 from catspace.data.labels import Block, Labels
 from catspace.data.reading import read_table
 from catspace.data.table import Table
+from catspace.distributed.nodes import alive_nodes
+from catspace.distributed.rows import EncodedRows, to_arrow
 from catspace.exceptions import InputError, InputTypeError
 from catspace.preparation.encoding import RowEncoding
 from catspace.preparation.tables import BLOCK_ROWS, Statistics
 from catspace.storage.blocks import FileBlocks, check_block
 from catspace.storage.files import DataFile, is_parquet
 
-_ROW, _STATISTICS = "row", "statistics"
+_STATISTICS = "statistics"
 _PIECE_ROWS = 500_000  # of a file, for one task
 
 
@@ -77,7 +79,7 @@ class ClusterTable:
         self._check_unchanged()
         return total
 
-    def encode(self, encoding: RowEncoding) -> "EncodedRows":
+    def encode(self, encoding: RowEncoding) -> EncodedRows:
         """Return the rows as networks read them, in the memory of the cluster."""
         schema, labels, shared = self.schema, self.labels, ray.put(encoding)
 
@@ -85,9 +87,11 @@ class ClusterTable:
             encoding = ray.get(shared)
             block = _read_block(arrow, schema, labels)
             records = np.empty(0, encoding.record) if block is None else encoding.pack(block)
-            return _to_arrow(records)
+            return to_arrow(records)
 
-        rows = EncodedRows(self._map(encode_block).materialize(), encoding.record)
+        before = alive_nodes()
+        dataset = self._map(encode_block).materialize()
+        rows = EncodedRows(dataset, encoding.record, before | alive_nodes())
         self._check_unchanged()
         return rows
 
@@ -97,40 +101,6 @@ class ClusterTable:
     def _check_unchanged(self) -> None:
         if self.files is not None:
             self.files.check_unchanged()
-
-
-@dataclass(frozen=True)
-class EncodedRows:
-    """Rows as networks read them, in the memory of a cluster."""
-
-    dataset: "ray.data.Dataset"  # which has been computed
-    record: np.dtype  # the layout of a row
-
-    def __len__(self) -> int:
-        return int(self.dataset.count())
-
-    def share(self, n_parts: int) -> list["Share"]:
-        """Cut the rows into parts of even size."""
-        bounds = np.linspace(0, len(self), n_parts + 1).astype(int).tolist()
-        parts = self.dataset.split_at_indices(bounds[1:-1]) if n_parts > 1 else [self.dataset]
-        return [
-            Share(part.to_arrow_refs(), end - begin, self.record)
-            for part, begin, end in zip(parts, bounds, bounds[1:], strict=False)
-        ]
-
-
-@dataclass(frozen=True)
-class Share:
-    """The rows of one worker."""
-
-    blocks: Sequence["ray.ObjectRef[pa.Table]"]  # where they are
-    n_rows: int
-    record: np.dtype
-
-    def read(self) -> Iterator[np.ndarray]:
-        """Yield the rows, one block after the other."""
-        for reference in self.blocks:
-            yield _from_arrow(ray.get(reference), self.record)
 
 
 def open_dataset(source: Any) -> "ray.data.Dataset | FileBlocks":
@@ -146,6 +116,11 @@ def open_dataset(source: Any) -> "ray.data.Dataset | FileBlocks":
         f"got {type(source).__name__}.",
         hint="ray.data.from_pandas and ray.data.from_arrow make a dataset of a frame.",
     )
+
+
+def paths_of(source: "ray.data.Dataset | FileBlocks | None") -> list[Path]:
+    """Return the files that nodes are to read by themselves; none where Ray reads."""
+    return [file.path.absolute() for file in source.files] if isinstance(source, FileBlocks) else []
 
 
 def _schema_of(dataset: "ray.data.Dataset") -> pa.Schema:
@@ -181,19 +156,3 @@ def _read_block(arrow: pa.Table, schema: pa.Schema, labels: Labels) -> Block | N
         return None
     block = labels.split(read_table(arrow.select(schema.names)), None)
     return block if len(block.y) else None
-
-
-def _to_arrow(records: np.ndarray) -> pa.Table:
-    """Return rows as one column of bytes, which Ray moves about without looking at them."""
-    type_ = pa.binary(records.dtype.itemsize)
-    data = pa.py_buffer(records.tobytes())
-    return pa.table({_ROW: pa.FixedSizeBinaryArray.from_buffers(type_, len(records), [None, data])})
-
-
-def _from_arrow(table: pa.Table, record: np.dtype) -> np.ndarray:
-    parts = [np.empty(0, dtype=record)]
-    for chunk in table[_ROW].chunks:
-        _, data = chunk.buffers()
-        rows = np.frombuffer(data, dtype=record)
-        parts.append(rows[chunk.offset : chunk.offset + len(chunk)])
-    return np.concatenate(parts)

@@ -5,9 +5,10 @@ networks on all rows. When one is lost, Ray starts all of them again, and they g
 that was kept last.
 """
 
+import hashlib
 import math
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,10 +20,12 @@ import ray.train.torch
 import torch
 
 from catspace.distributed.board import Board
-from catspace.distributed.tables import Share
-from catspace.model.choice import Judged, settle
+from catspace.distributed.rows import Share
+from catspace.distributed.states import Begun, open_kept, write_states
+from catspace.model.choice import Judged, settle, tell_pairs
 from catspace.model.memory import available_memory
 from catspace.model.network import EntityNetwork
+from catspace.model.pairs import PairMeans
 from catspace.model.plan import TrainingPlan
 from catspace.model.recipe import Recipe
 from catspace.model.team import Alone, Processes
@@ -36,10 +39,11 @@ class Assignment:
     """What the workers are to do."""
 
     plan: TrainingPlan
-    shares: Sequence[Share]  # the rows of each worker, or those of all
-    validation: Sequence[Share] | None  # the same for the rows that epochs are judged by
     n_held_back: Sequence[int]  # how many rows of each share are held back to judge epochs by
     is_by_network: bool  # whether each worker trains networks of its own
+    # For each table, that to learn from and that to judge epochs by if there is one, the rows of
+    # each worker, or those of all.
+    tables: Sequence[Sequence[Share]]
     board: Board  # where to tell of each epoch
 
 
@@ -53,7 +57,14 @@ def work(config: dict[str, Any]) -> None:
     rank, n_workers = context.get_world_rank(), context.get_world_size()
     assignment.board.introduce(rank)
     with ExitStack() as stack:
-        rows, validation = _read(assignment, rank, stack)
+        opened = stack.enter_context(ExitStack())
+        kept = open_kept(opened, rank)
+        if kept is not None:
+            plan = replace(plan, seeds=kept.begun.seeds)
+        rows, validation, digest = _read(assignment, plan.seeds[0], rank, stack)
+        # A state is of no use for other rows, nor where another worker has none.
+        if _any_worker(kept is None or kept.begun.digest != digest):
+            kept = None
         indices = list(range(len(plan.seeds)))
         if assignment.is_by_network:
             indices = indices[rank::n_workers]
@@ -62,22 +73,30 @@ def work(config: dict[str, Any]) -> None:
         )
         need.check(available_memory(plan.device), plan.columns)
         team = Alone() if assignment.is_by_network else Processes()
-        plan, judged = _settle(plan, rows, validation, team)
+        if kept is None:
+            plan, judged = _settle(plan, rows, validation, team)
+        else:
+            plan, judged = kept.begun.settled(plan), kept.begun.judged
+        begun = Begun(digest, list(plan.seeds), plan.recipe, judged, plan.pairs)
+        plan, learned_from = tell_pairs(plan, rows)
         trainings = [
             Training(
                 index,
                 plan.architecture,
-                rows.to(plan.device),
+                learned_from.to(plan.device),
                 plan.recipe,
                 plan.seeds[index],
                 edges=plan.edges,
+                pairs=plan.pair_means,
                 validation=None if validation is None else validation.to(plan.device),
                 device=plan.device,
                 team=team,
             )
             for index in indices
         ]
-        _restore(trainings, rank)
+        if kept is not None:
+            kept.restore(trainings)
+        opened.close()
         # What all workers of a team know is told by the first.
         speaks = assignment.is_by_network or rank == 0
         is_last = False
@@ -91,7 +110,7 @@ def work(config: dict[str, Any]) -> None:
             # All workers report equally often, also those that have nothing left to do.
             is_last = not _any_worker(any(not training.is_finished for training in trainings))
             with tempfile.TemporaryDirectory() as folder:
-                _write_states(Path(folder), trainings, rank, is_common=speaks)
+                write_states(Path(folder), begun, trainings, rank, is_common=speaks)
                 if is_last and speaks:
                     _write_results(Path(folder), trainings, judged)
                 ray.train.report({}, checkpoint=ray.train.Checkpoint.from_directory(folder))
@@ -112,7 +131,8 @@ def read_results(folder: Path, plan: TrainingPlan) -> Results:
     trained = []
     for index in range(len(plan.seeds)):
         found = torch.load(folder / f"network-{index}.pt", weights_only=True)
-        network = EntityNetwork(plan.architecture)
+        shape = replace(plan.architecture, n_bins=tuple(found["n_bins"]))
+        network = EntityNetwork(shape, pairs=_unpack_pairs(found["pairs"], shape.n_codes))
         network.load_state_dict(found["network"])
         history = [Epoch(**epoch) for epoch in found["history"]]
         trained.append(Trained(index, network, history, found["best_epoch"], interrupted=False))
@@ -121,30 +141,38 @@ def read_results(folder: Path, plan: TrainingPlan) -> Results:
 
 
 def _read(
-    assignment: Assignment, rank: int, stack: ExitStack
-) -> tuple[CachedRows, CachedRows | None]:
-    """Copy a worker's rows to its disk, from where each epoch reads them."""
+    assignment: Assignment, seed: int, rank: int, stack: ExitStack
+) -> tuple[CachedRows, CachedRows | None, str]:
+    """Copy a worker's rows to its disk, from where each epoch reads them.
+
+    Returns them, those to judge epochs by, and a digest of all.
+    """
     part = 0 if assignment.is_by_network else rank
+    digest = hashlib.blake2b(digest_size=16)
+
+    def digested(share: Share) -> Iterator[np.ndarray]:
+        for records in share.read():
+            digest.update(records.tobytes())
+            yield records
 
     def fill(share: Share, hold_back: HoldBack | None = None) -> tuple[CachedRows, Any]:
         return fill_caches(
             stack,
-            share.read(),
+            digested(share),
             share.record,
             assignment.plan.architecture.n_codes,
             n_samples=share.n_rows,
             hold_back=hold_back,
         )
 
-    share, n_held_back, hold_back = assignment.shares[part], assignment.n_held_back[part], None
+    share, *judging = (shares[part] for shares in assignment.tables)
+    n_held_back, hold_back = assignment.n_held_back[part], None
     if n_held_back:
-        random = np.random.RandomState(assignment.plan.seeds[0])
-        hold_back = HoldBack(n_held_back, share.n_rows, random)
-    rows, held_back = fill(share, hold_back)
-    if assignment.validation is None:
-        return rows, held_back
-    judges, _ = fill(assignment.validation[part])
-    return rows, judges
+        hold_back = HoldBack(n_held_back, share.n_rows, np.random.RandomState(seed))
+    rows, judges = fill(share, hold_back)
+    for share in judging:
+        judges, _ = fill(share)
+    return rows, judges, digest.hexdigest()
 
 
 def _settle(
@@ -153,6 +181,8 @@ def _settle(
     """Find the smoothing: each worker for itself, or the first one of a team for all."""
     if isinstance(team, Alone):
         return settle(plan, rows, validation)
+    # A worker cannot tell of pairs by rows that others have.
+    plan = replace(plan, tries_pairs=False)
     said = torch.zeros(4 + len(plan.columns), dtype=torch.float64)
     if team.rank == 0:
         settled, judged = settle(plan, rows, validation)
@@ -165,31 +195,20 @@ def _settle(
     return replace(plan, recipe=recipe, unsettled=(), shorter=None), judged
 
 
+def _pack_pairs(means: PairMeans | None) -> tuple[Any, ...] | None:
+    return None if means is None else (means.pairs, means.keys, means.values[:-1])
+
+
+def _unpack_pairs(packed: tuple[Any, ...] | None, n_codes: Sequence[int]) -> PairMeans | None:
+    if packed is None:
+        return None
+    pairs, keys, values = packed
+    return PairMeans(pairs, n_codes, keys.numpy(), values.numpy())
+
+
 def _any_worker(is_true: bool) -> bool:
     """Whether something holds for any worker."""
     return bool(Processes().sum(torch.tensor(int(is_true))) > 0)
-
-
-def _write_states(
-    folder: Path, trainings: Sequence[Training], rank: int, *, is_common: bool
-) -> None:
-    """Write what is needed to go on; what workers have in common is written by one of them."""
-    for training in trainings:
-        state = training.state()
-        torch.save(state.pop("own"), folder / f"own-{training.index}-{rank}.pt")
-        if is_common:
-            torch.save(state, folder / f"common-{training.index}.pt")
-
-
-def _restore(trainings: Sequence[Training], rank: int) -> None:
-    checkpoint = ray.train.get_checkpoint()
-    if checkpoint is None:
-        return
-    with checkpoint.as_directory() as folder:
-        for training in trainings:
-            state = torch.load(Path(folder) / f"common-{training.index}.pt", weights_only=True)
-            own = torch.load(Path(folder) / f"own-{training.index}-{rank}.pt", weights_only=True)
-            training.restore({**state, "own": own})
 
 
 def _write_results(folder: Path, trainings: Sequence[Training], judged: Judged | None) -> None:
@@ -204,5 +223,7 @@ def _write_results(folder: Path, trainings: Sequence[Training], judged: Judged |
             "counts": counts,
             "recipe": asdict(training.recipe),
             "judged": said,
+            "n_bins": trained.network.architecture.n_bins,
+            "pairs": _pack_pairs(trained.network.pairs),
         }
         torch.save(found, folder / f"network-{trained.index}.pt")

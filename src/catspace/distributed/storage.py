@@ -1,0 +1,80 @@
+"""Where the states of a training are kept, so that it can go on after whatever happens."""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import fs
+
+from catspace.exceptions import ParameterError
+from catspace.model.plan import TrainingPlan
+from catspace.preparation.learning import Learned
+from catspace.storage.model_file import stream_of
+
+
+@dataclass(frozen=True)
+class Storage:
+    """A folder that all nodes share, or a URI."""
+
+    path: str
+
+    @classmethod
+    def open(cls, path: str | Path) -> "Storage":
+        """Return the storage at a path, which is made where there is none."""
+        if "://" not in str(path):
+            path = Path(path).expanduser().absolute()
+        storage = cls(str(path))
+        try:
+            filesystem, folder = storage._open()
+            filesystem.create_dir(folder)
+        except (OSError, pa.ArrowException) as error:
+            raise ParameterError(
+                f"storage_path={storage.path!r} cannot be used: {str(error).splitlines()[0]}"
+            ) from None
+        return storage
+
+    @contextmanager
+    def marked(self) -> Iterator[Path | None]:
+        """Yield a file in it, which every node must see; None where the storage is no folder."""
+        if "://" in self.path:
+            yield None
+            return
+        marker = Path(self.path) / f".catspace-{secrets.token_hex(8)}"
+        marker.write_bytes(b"Do all nodes see this?\n")
+        try:
+            yield marker
+        finally:
+            marker.unlink(missing_ok=True)
+
+    def remove(self, run: str) -> None:
+        """Remove what a run has left, which has come to its end."""
+        filesystem, folder = self._open()
+        with suppress(OSError, pa.ArrowException):  # a folder too many does less harm than no model
+            filesystem.delete_dir(f"{folder}/{run}")
+
+    def _open(self) -> tuple[fs.FileSystem, str]:
+        filesystem, folder = fs.FileSystem.from_uri(self.path)
+        return filesystem, folder
+
+
+def name_run(learned: Learned, plan: TrainingPlan, *how: object, is_seeded: bool) -> str:
+    """Return a name that is the same for the same training, and for no other.
+
+    Without a seed any seeds will do, so that also such a training can go on.
+    """
+    document, arrays = learned.to_state()
+    seeds = list(plan.seeds) if is_seeded else len(plan.seeds)
+    found_later = (plan.shorter, plan.unsettled, plan.tries_pairs, plan.pairs)
+    settings = (plan.architecture, plan.recipe, found_later, seeds, how)
+    said = [version("catspace"), document, sorted(arrays), repr(settings)]
+    digest = hashlib.blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=8)
+    for array in (*(arrays[name] for name in sorted(arrays)), *plan.edges):
+        found = stream_of(array) if isinstance(array, pa.Array) else array
+        digest.update(found.tobytes())
+    return f"catspace-{digest.hexdigest()}"
