@@ -65,10 +65,17 @@ def test_what_is_learned_in_half_of_the_time_is_not_trained_for_longer(
     decay = 0.1 if n_epochs == 12 else 0.2
     assert (found.recipe.epochs, found.recipe.weight_decay) == (n_epochs, decay)
     assert found.recipe.smooth[0] > 0
-    # Nor is it tried where the user has said how long.
-    monkeypatch.setattr(choice._Trials, "loss_sooner", lambda *_: pytest.fail("a trial in vain"))
+    # Nor is it tried where the user has said how long: four smoothings are all.
+    lengths, run = [], choice.run_side_by_side
+
+    def counted(trainings, *arguments, **options):
+        lengths.extend(training.recipe.epochs for training in trainings)
+        return run(trainings, *arguments, **options)
+
+    monkeypatch.setattr(choice, "run_side_by_side", counted)
     kept, _ = settle(replace(plan, shorter=None), rows, None)
     assert kept.recipe.epochs == 12
+    assert lengths == [6] * 4
 
 
 def test_the_choice_does_not_depend_on_how_many_trials_run_at_a_time():

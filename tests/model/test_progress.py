@@ -1,4 +1,6 @@
 import io
+import sys
+from types import SimpleNamespace
 
 from rich.console import Console
 
@@ -33,3 +35,28 @@ def test_a_terminal_gets_bars_with_losses():
     text = show(verbose=1, is_terminal=True)
     assert "40/40" in text
     assert "loss 0.0250, validation 0.0500" in text
+
+
+def test_a_notebook_gets_bars_without_widgets_or_warnings(monkeypatch):
+    shown = []
+
+    class Handle:
+        def update(self, bundle, raw):
+            shown.append(bundle["text/html"])
+
+    def display(bundle, raw, display_id):
+        shown.append(bundle["text/html"])
+        return Handle()
+
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
+    output = io.StringIO()
+    console = Console(file=output, force_jupyter=True, force_terminal=False)
+    with TrainingProgress(2, 1, console) as progress:
+        for number in range(1, 41):
+            progress(Epoch(1, number, 1 / number, None, 0.01, float(number), 40))
+    assert output.getvalue() == ""
+    assert "40/40" not in shown[0]
+    assert "network 2 of 2" in shown[-1]
+    assert "40/40, loss 0.0250, 40.0 s, 0 s left" in shown[-1]
+    assert "width:100%" in shown[-1]

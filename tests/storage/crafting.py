@@ -20,7 +20,7 @@ import pyarrow as pa
 import safetensors.numpy
 
 import catspace
-from catspace.exceptions import ModelFileError
+from catspace.exceptions import InputError, ModelFileError
 
 _BLANK = "0" * 64
 _MEMORY = 2 << 30  # what a case may ask for beside what the process has: threads, and a small model
@@ -70,8 +70,8 @@ def run_campaign(
     Returns
     -------
     counts : Counter
-        "refused" by a ModelFileError, "same" predictions, "other" predictions (a file may well say
-        other things, if it is in form), and "raw" errors.
+        "refused" by a ModelFileError, "same" predictions, "other" predictions or another table that
+        is asked for (a file may well say other things, if it is in form), and "raw" errors.
     raw : list of str
         What was raised by those, with the number of the case.
     """
@@ -95,9 +95,14 @@ def run_campaign(
     return counts, raw
 
 
-def _answer(path: Path, table: Any) -> np.ndarray:
+def _answer(path: Path, table: Any) -> np.ndarray | None:
+    """Return what a model predicts; None where it is one for other tables."""
     catspace.Embeddings.load(path)
-    return np.asarray(catspace.load(path).predict(table))
+    model = catspace.load(path)
+    try:
+        return np.asarray(model.predict(table))
+    except InputError:
+        return None
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from catspace import EmbeddingRegressor
 from catspace.commands.predict import score_files
+from catspace.data.dates import read_dates, take_part
 from catspace.data.statistics import learn_encoder
 from catspace.data.table import Column
 from catspace.data.vocabulary import MISSING, UNSEEN, Vocabulary
@@ -217,7 +218,7 @@ def test_times_finer_than_a_microsecond_stay_apart_or_are_refused(zone):
         Column("x", ((None, read_column(array, decide(array.to_pylist()))),), 4),
         parse_column("x", array, ["time"]),
     ):
-        (part,) = column.date_parts(["day"])
+        part = take_part(read_dates(column), "day")
         assert len(part.factors[0][2]) == 1
         with pytest.raises(InputError, match=r"^Column 'x' holds times that are finer than a micr"):
             Vocabulary.fit(column)

@@ -56,6 +56,11 @@ HOSTILE = [
     (["schema", "names"], ["town"] * 5, "schema.names must be a list without repetitions"),
     (["encoder", "categorical"], ["town"], "encoder must be one of the columns ['town', 'size',"),
     (["encoder", "dates"], ["town"], "encoder must be one of the columns"),
+    (["encoder", "first_days"], {"day": 1}, "encoder.first_days must be those of []"),
+    (["encoder", "first_days"], {"day": 1e9}, "encoder.first_days"),
+    (["encoder", "date_parts"], ["month", "elapsed"], "encoder must be one of the columns"),
+    (["encoder", "date_formats"], {"town": "%d.%m.%Y"}, "encoder.date_formats must be forms of"),
+    (["encoder", "date_formats"], {"day": "%d"}, "encoder.date_formats must be forms of dates"),
     (["encoder", "scalings", "size", "scale"], 0, "encoder.scalings['size'].scale must be a num"),
     (["encoder", "bins", "width"], [2.0, 1.0], "encoder.bins['width'] must be a rising list"),
     (["encoder", "hashed", "user", "n_buckets"], 2, "vocabulary.4.values must be numbers of buc"),
@@ -102,7 +107,7 @@ def test_the_bins_of_an_earlier_format_are_those_that_the_file_holds(regressor, 
     found["architecture"] |= {"n_numbers": 10**9, "n_bins": 16}
     path = tmp_path / "crafted.catspace"
     path.write_bytes(sign(found, tensors))
-    message = r"numbers.lower' must be float32 of shape \(1000000000, 16\)"
+    message = r"numbers.(lower|slope)' must be float32 of shape \(1000000000, 16\)"
     with bounded_memory(1 << 30), pytest.raises(ModelFileError, match=message):
         catspace.load(path)
 

@@ -68,7 +68,7 @@ def test_a_newer_format_asks_for_an_upgrade(path, monkeypatch):
     monkeypatch.setattr(model_file, "FORMAT_VERSION", 99)
     model_file.write(path, {}, ARRAYS)
     monkeypatch.undo()
-    with pytest.raises(ModelFileError, match=r"has format 99, and this catspace reads up to 2\."):
+    with pytest.raises(ModelFileError, match=r"has format 99, and this catspace reads up to 3\."):
         model_file.read(path)
 
 

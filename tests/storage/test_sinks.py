@@ -6,6 +6,7 @@ import sys
 import pyarrow as pa
 import pytest
 
+from catspace.exceptions import CatspaceError
 from catspace.storage.sinks import write_table
 
 TABLE = pa.table({"town": ["\x1b[2J", "Köln", "\u202eb", "two\nlines"], "y": [1, 2, 3, 4]})
@@ -47,3 +48,11 @@ def test_an_output_that_was_closed_is_not_explained(monkeypatch):
     monkeypatch.setattr(sys, "stdout", type("Pipe", (), {"buffer": Closed(), "isatty": bool})())
     with pytest.raises(BrokenPipeError):
         write_table(TABLE, "-")
+
+
+@pytest.mark.parametrize("name", ["p.xlsx", "p.XLS", "p.json", "p.feather", "p.csv.zip"])
+def test_a_name_that_promises_another_format_is_refused(tmp_path, name):
+    with pytest.raises(CatspaceError, match=r"ends in .*, which catspace does not wri") as caught:
+        write_table(TABLE, tmp_path / name)
+    assert "Hint: name it .csv" in str(caught.value)
+    assert list(tmp_path.iterdir()) == []

@@ -66,6 +66,14 @@ class FittedAttributes:
         return {column: embedding.smooth for column, embedding in fitted.embeddings.items()}
 
     @property
+    def pairs_(self) -> list[tuple[str, str]]:
+        """The pairs of columns of which the networks are told; what ``pairs="auto"`` found."""
+        fitted = self._get_fitted("pairs_")
+        columns, means = list(fitted.learned.encoder.vocabularies), fitted.networks[0].pairs
+        pairs = () if means is None else means.pairs
+        return [(columns[first], columns[second]) for first, second in pairs]
+
+    @property
     def target_type_(self) -> str:
         """What the target is: "continuous", "binary" or "multiclass"."""
         target = self._get_fitted("target_type_").learned.target

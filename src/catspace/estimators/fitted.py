@@ -1,6 +1,6 @@
 """What is fitted: all that an estimator knows when fit has ended."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from catspace.data.encoding import Encoded
 from catspace.data.target import ClassTarget
 from catspace.embeddings import Embeddings
 from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.pairs import PairMeans
 from catspace.model.prediction import predict
 from catspace.model.recipe import Recipe
 from catspace.model.settings import plain_torch
@@ -88,14 +89,22 @@ class Fitted:
     def answer(self, encoded: Encoded, **options: Any) -> np.ndarray:
         """Return predicted numbers, or the probability of each class; the networks' average.
 
-        Numbers are averaged on the scale that the networks learned on. The options are those of
-        `outputs`.
+        The options are those of `outputs`.
 
         Returns
         -------
         float64 array of shape (n_samples,), (n_samples, n_outputs) or (n_samples, n_classes)
         """
-        outputs, target = self.outputs(encoded, **options), self.learned.target
+        return self._average(self.outputs(encoded, **options))
+
+    def answers(self, encoded: Encoded, **options: Any) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Return what `answer` does, and beside it what each network says alone."""
+        outputs = self.outputs(encoded, **options)
+        return self._average(outputs), [self._average([output]) for output in outputs]
+
+    def _average(self, outputs: Sequence[np.ndarray]) -> np.ndarray:
+        # Numbers are averaged on the scale that the networks learned on.
+        target = self.learned.target
         if isinstance(target, ClassTarget):
             shares = [softmax(output.astype(np.float64), axis=1) for output in outputs]
             return np.asarray(np.mean(shares, axis=0))
@@ -139,10 +148,15 @@ class Fitted:
         for i, network in enumerate(self.networks):
             for name, weight in network.state_dict().items():
                 arrays[f"network.{i}.{name}"] = weight.cpu().numpy()
+        pairs = self.networks[0].pairs  # all networks are told the same
+        if pairs is not None:
+            arrays["pairs.keys"] = pairs.keys.cpu().numpy()
+            arrays["pairs.values"] = pairs.values[:-1].cpu().numpy()
         shape = asdict(self.networks[0].architecture)
         fitted = {
             **learned,
             "architecture": {"n_rows": shape.pop("n_codes"), **shape},
+            "pairs": [] if pairs is None else [list(pair) for pair in pairs.pairs],
             "n_networks": len(self.networks),
             "history": [asdict(epoch) for epoch in self.history],
             "best_epoch": self.best_epochs[0],
@@ -157,8 +171,12 @@ class Fitted:
             name: tuple(value) if isinstance(value, list) else value
             for name, value in document["architecture"].items()
         }
+        architecture = Architecture(n_codes=shape.pop("n_rows"), **shape)
         networks = _restore_networks(
-            Architecture(n_codes=shape.pop("n_rows"), **shape), document["n_networks"], arrays
+            architecture,
+            document["n_networks"],
+            arrays,
+            _restore_pairs(document.get("pairs", []), architecture, arrays),
         )
         return cls(
             Learned.from_state(document, arrays),
@@ -175,8 +193,26 @@ class Fitted:
         )
 
 
+def _restore_pairs(
+    pairs: Sequence[Sequence[int]], architecture: Architecture, arrays: Mapping[str, Any]
+) -> PairMeans | None:
+    if not pairs:
+        return None
+    found = [(first, second) for first, second in pairs]
+    with plain_torch():
+        return PairMeans(
+            found,
+            architecture.n_codes,
+            np.array(arrays["pairs.keys"]),
+            np.array(arrays["pairs.values"]),
+        )
+
+
 def _restore_networks(
-    architecture: Architecture, n_networks: int, arrays: Mapping[str, Any]
+    architecture: Architecture,
+    n_networks: int,
+    arrays: Mapping[str, Any],
+    pairs: PairMeans | None,
 ) -> tuple[EntityNetwork, ...]:
     # A sketch has the shapes of the weights, and takes no memory.
     sketch = EntityNetwork(architecture, device=torch.device("meta")).state_dict()
@@ -187,7 +223,7 @@ def _restore_networks(
             for name, weight in sketch.items()
         }
         with plain_torch():
-            network = EntityNetwork(architecture)
+            network = EntityNetwork(architecture, pairs=pairs)
             network.load_state_dict(
                 {name: torch.from_numpy(np.array(weight)) for name, weight in weights.items()}
             )

@@ -88,6 +88,8 @@ def describe_type(hint: Any) -> str:
     if origin is not None and issubclass(origin, Mapping):
         key, value = map(describe_type, inside)
         return f"dict of {key} to {value}"
+    if origin is tuple:
+        return f"({', '.join(map(describe_type, inside))})"
     if origin is not None and issubclass(origin, Sequence):
         return f"list of {describe_type(inside[0])}"
     if hint is np.ndarray:

@@ -9,7 +9,18 @@ from catspace.estimators.parameters import declares_parameters, parameter
 
 Auto = Literal["auto"]
 Activation = Literal["identity", "relu", "silu", "gelu", "tanh", "logistic"]
-DatePart = Literal["year", "quarter", "month", "week", "day", "day_of_week", "hour"]
+DatePart = Literal[
+    "year",
+    "quarter",
+    "month",
+    "week",
+    "day",
+    "day_of_week",
+    "day_of_year",
+    "hour",
+    "date",
+    "elapsed",
+]
 
 
 @declares_parameters
@@ -43,7 +54,16 @@ class SharedParameters:
         default=None,
         text="""
         Replaces each column of dates by these parts, each a categorical column: "year",
-        "quarter", "month", "week", "day", "day_of_week", "hour".
+        "quarter", "month", "week", "day", "day_of_week" (Monday is 1), "day_of_year", "hour", and
+        "date", the whole day. "elapsed" is a number, days since the first day of training: a
+        trend goes on along it, while a year that fit has not met is unseen.
+        """,
+    )
+    date_formats: Mapping[str, str] | None = parameter(
+        default=None,
+        text="""
+        Columns of text that are dates, and how these are written, as Python's `strptime` has it:
+        ``{"day": "%d.%m.%Y"}``. They are columns of dates then.
         """,
     )
     discretize: Mapping[str, int | Literal["quantile", "tree"]] | None = parameter(
@@ -176,6 +196,22 @@ class SharedParameters:
         text="""
         1 shows progress; 2 also the memory that training needs, and which embeddings are so large
         that a step updates only the rows of its batch.
+        """,
+    )
+
+
+@declares_parameters
+class PredictorParameters:
+    """Those of estimators that predict."""
+
+    pairs: Sequence[tuple[str, str]] | Auto | None = parameter(
+        default="auto",
+        text="""
+        Pairs of categorical columns for which the networks are told what the target did where two
+        categories met (its mean over other rows), such as ``[("month", "day")]``. "auto" looks for
+        pairs that say more than their columns do, and tells of them where that does better on rows
+        that are held back; it does so where ``smooth`` holds rows back as well, in tables of
+        up to 500,000 rows. None tells of none. What was found is ``pairs_``.
         """,
     )
 

@@ -27,6 +27,7 @@ from catspace.estimators.base import EmbeddingEstimator
 from catspace.exceptions import InputError, InputTypeError
 from catspace.export.onnx_graph import Graph, ModelProto, TensorProto, numpy_helper
 from catspace.model.network import EntityNetwork, OneHotInput
+from catspace.model.pairs import PairMeans
 
 _ACTIVATIONS = {"relu": "Relu", "gelu": "Gelu", "tanh": "Tanh", "logistic": "Sigmoid"}
 # Bent numbers are all the same from here on, and the square of this is far from overflowing.
@@ -90,12 +91,16 @@ def to_onnx(model: EmbeddingEstimator) -> ModelProto:
         for feature in _add_number(graph, name, scaling)
     ]
     numbers = graph.add("Concat", *features, axis=1) if features else None
+    pairs = model.networks_[0].pairs  # all networks are told the same
 
     metadata: dict[str, Any] = {}
     if isinstance(model, EmbeddingEncoder):
         _add_features(graph, model, codes, numbers)
         metadata["features"] = model.get_feature_names_out().tolist()
     else:
+        if pairs is not None:
+            features += _add_pairs(graph, pairs, codes)
+            numbers = graph.add("Concat", *features, axis=1)
         outputs = [
             graph.add("Cast", _add_network(graph, network, codes, numbers), to=TensorProto.DOUBLE)
             for network in model.networks_
@@ -121,7 +126,7 @@ def _refuse_what_no_graph_does(model: EmbeddingEstimator) -> None:
             "vector of their own.",
         )
     learned = model.fitted_.learned
-    for name in learned.encoder.dates:
+    for name in learned.encoder.dates.names:
         raise InputError(
             f"Column {name!r} holds dates, and an ONNX graph has no calendar to expand them by.",
             hint="put their parts into the table as columns of their own before fitting.",
@@ -224,6 +229,27 @@ def _add_number(graph: Graph, name: str, scaling: Scaling) -> list[str]:
     z = graph.add("Div", z, graph.add("Sqrt", graph.add("Add", square, np.float64(1))))
     values = [z, is_missing] if scaling.has_missing else [z]
     return [graph.add("Cast", value, to=TensorProto.FLOAT) for value in values]
+
+
+def _add_pairs(graph: Graph, means: PairMeans, codes: list[str]) -> list[str]:
+    """Add what is told about pairs; return the names of it, float of shape (rows, n_values)."""
+    keys, told, begin = _array(means.keys), [], 0
+    for first, second in means.pairs:
+        factor, end = means.n_codes[second], begin + means.n_codes[first] * means.n_codes[second]
+        key = graph.add("Add", graph.add("Mul", codes[first], np.int64(factor)), codes[second])
+        places = np.arange(*np.searchsorted(keys, [begin, end]))
+        # Where no pair was met, a key that none has: an encoder needs one at least.
+        known = keys[places] - begin if len(places) else np.array([-1])
+        place = graph.add(
+            "LabelEncoder",
+            key,
+            keys_tensor=numpy_helper.from_array(known),
+            values_tensor=numpy_helper.from_array(places if len(places) else np.array([-1])),
+            default_tensor=numpy_helper.from_array(np.array([len(keys)])),  # nothing is known
+        )
+        told.append(graph.add("Gather", _array(means.values), place))
+        begin = end
+    return told
 
 
 def _add_features(

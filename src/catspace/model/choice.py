@@ -3,18 +3,21 @@
 How noisy a target is shows in nothing but rows that were not learned from. So a part of the rows is
 held back, small networks are trained on the others with several smoothings, and the one that
 predicts the held-back rows best says the smoothing for the training on all rows. One more of them
-learns for half as long: where it comes as far, the training on all rows is shorter too.
+learns for half as long: where it comes as far, the training on all rows is shorter too. Another is
+told what the target did for pairs of categories: where that helps, so is the whole training.
 """
 
 import math
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from catspace.model.losses import constant_loss, sum_losses
+from catspace.model.pairs import Pair, choose_pairs
 from catspace.model.plan import TrainingPlan
 from catspace.model.recipe import Recipe
 from catspace.model.training import Epoch, Training, run_side_by_side
@@ -36,10 +39,14 @@ _EPOCHS = 0.5
 _FEWEST_EPOCHS = 3
 # What trials find is multiplied by this for the whole training, which has more epochs and more
 # weights to learn rows by heart. Without it the choice was a little too weak wherever it mattered.
-_WHOLE_TRAINING = 1.25
+# Learning by heart costs most where certainty is punished: small networks that learned classes for
+# all of the epochs wanted two to three times the smoothing of those that learned for half of them.
+_WHOLE_TRAINING, _WHOLE_TRAINING_OF_CLASSES = 1.25, 2.5
 # Where twice the epochs gain less than this, the whole training has half as many. A share of the
 # loss that is left or of what is explained, whichever is less.
 _WORTH_LEARNING = 0.05
+# Pairs are told where that takes away more than this share of the loss.
+_WORTH_TELLING = 0.01
 
 
 @dataclass(frozen=True)
@@ -99,23 +106,39 @@ def settle(
     else:
         judging = sample_rows(judges, SAMPLE_ROWS, random)
     judged = Judged(math.nan, constant_loss(learning, judging, plan.recipe))
+    if len(rows) > SAMPLE_ROWS:  # what pairs tell is learned from rows in memory
+        plan = replace(plan, tries_pairs=False)
     if is_tried:
         trials = _Trials(plan, learning.to(plan.device), judging.to(plan.device), n_jobs)
         losses = trials.losses()
         best = min(losses, key=lambda smooth: losses[smooth])
+        sooner, paired, pairs = trials.variants(best)
         if _trial_epochs(plan, _EPOCHS) >= _FEWEST_EPOCHS:
-            judged = replace(judged, loss=losses[best])
-            if plan.shorter is not None and _has_learned_all(trials, best, judged):
+            judged = replace(judged, loss=min(losses[best], paired))
+            if plan.shorter is not None and _has_learned_all(sooner, losses[best], judged):
                 plan = replace(plan, recipe=plan.shorter)
-        plan = plan.smoothed(float(f"{_WHOLE_TRAINING * lowest_between(losses):.2g}"))
+        if paired < (1 - _WORTH_TELLING) * losses[best]:
+            plan = replace(plan, pairs=pairs)
+        is_class = plan.recipe.loss == "log_loss"
+        factor = _WHOLE_TRAINING_OF_CLASSES if is_class else _WHOLE_TRAINING
+        plan = plan.smoothed(float(f"{factor * lowest_between(losses):.2g}"))
     return plan, judged
 
 
-def _has_learned_all(trials: "_Trials", smooth: float, judged: Judged) -> bool:
+def tell_pairs(plan: TrainingPlan, rows: RowSource) -> tuple[TrainingPlan, RowSource]:
+    """Return the plan with what rows tell about its pairs, and the rows, told by each other.
+
+    Where there are no pairs, both are returned as they are. Otherwise rows are in memory then.
+    """
+    if not plan.pairs:
+        return plan, rows
+    return plan.tell_pairs(sample_rows(rows, len(rows), np.random.RandomState()))
+
+
+def _has_learned_all(sooner: float, later: float, judged: Judged) -> bool:
     """Whether the second half of a trial gave little, beside what there was to gain."""
-    gained = trials.loss_sooner(smooth) - judged.loss
-    to_gain = min(judged.loss, judged.constant - judged.loss)
-    return gained < _WORTH_LEARNING * max(0.0, to_gain)
+    to_gain = min(later, judged.constant - later)
+    return sooner - later < _WORTH_LEARNING * max(0.0, to_gain)
 
 
 def lowest_between(losses: Mapping[float, float]) -> float:
@@ -147,54 +170,86 @@ def _trial_epochs(plan: TrainingPlan, share: float) -> int:
     return max(1, math.ceil(share * plan.recipe.epochs))
 
 
+class _Trial(NamedTuple):
+    """A small network that is to learn from rows, for a share of the epochs."""
+
+    plan: TrainingPlan
+    rows: RowSource
+    share: float = _EPOCHS
+
+
 class _Trials:
     """Small networks that learn from some rows and are judged by others."""
 
     def __init__(self, plan: TrainingPlan, rows: Rows, judges: Rows, n_jobs: int) -> None:
-        self._plan, self._rows, self._judges, self._n_jobs = plan, rows, judges, n_jobs
-        shape = plan.architecture
-        self._shape = replace(
-            shape,
-            dims=tuple(min(dim, _MOST_DIMS) for dim in shape.dims),
-            hidden_layer_sizes=_HIDDEN,
-        )
+        self._plan, self._rows = tell_pairs(plan, rows)
+        self._untold, self._judges, self._n_jobs = rows, judges, n_jobs
 
     def losses(self) -> dict[float, float]:
         """Return what the judging rows lose with each smoothing that was worth a try."""
-        losses = dict(zip(_FIRST, self._run(_FIRST, _EPOCHS), strict=True))
+        losses = self._losses_of(_FIRST)
         further = _LOWER if losses[_FIRST[0]] <= losses[_FIRST[1]] else _UPPER
-        return losses | dict(zip(further, self._run(further, _EPOCHS), strict=True))
+        return losses | self._losses_of(further)
 
-    def loss_sooner(self, smooth: float) -> float:
-        """Return what they lose with this smoothing after a training of half the length."""
-        return self._run([smooth], _EPOCHS / 2)[0]
+    def variants(self, smooth: float) -> tuple[float, float, tuple[Pair, ...]]:
+        """Return what else they lose with this smoothing.
 
-    def _run(self, smooths: Sequence[float], share: float) -> list[float]:
-        """Return what the judging rows lose with each smoothing, after a share of the epochs."""
-        plan, stop = self._plan, threading.Event()
-        epochs = _trial_epochs(plan, share)
+        Returns
+        -------
+        sooner : float
+            After a training of half the length; NaN where no shorter one is asked for.
+        paired : float
+            After one that was told of pairs; infinity where there is no pair to tell of.
+        pairs : tuple of Pair
+        """
+        plan, pairs = self._plan.smoothed(smooth), tuple[Pair, ...]()
+        trials: dict[str, _Trial] = {}
+        if plan.tries_pairs and not plan.pairs:
+            shape = plan.architecture
+            pairs = choose_pairs(self._untold, shape.n_codes, shape.n_outputs, plan.seeds[0])
+        if pairs:
+            trials["paired"] = _Trial(*tell_pairs(replace(plan, pairs=pairs), self._untold))
+        if self._plan.shorter is not None:
+            trials["sooner"] = _Trial(plan, self._rows, _EPOCHS / 2)
+        found = dict(zip(trials, self._run(list(trials.values())), strict=True))
+        return found.get("sooner", math.nan), found.get("paired", math.inf), pairs
+
+    def _losses_of(self, smooths: Sequence[float]) -> dict[float, float]:
+        trials = [_Trial(self._plan.smoothed(smooth), self._rows) for smooth in smooths]
+        return dict(zip(smooths, self._run(trials), strict=True))
+
+    def _run(self, trials: Sequence[_Trial]) -> list[float]:
+        """Return what the judging rows lose after each trial."""
+        if not trials:
+            return []
+        stop = threading.Event()
         trainings = [
             Training(
                 index,
-                self._shape,
-                self._rows,
-                _cut_short(plan.smoothed(smooth).recipe, epochs),
+                replace(
+                    plan.architecture,
+                    dims=tuple(min(dim, _MOST_DIMS) for dim in plan.architecture.dims),
+                    hidden_layer_sizes=_HIDDEN,
+                ),
+                rows,
+                _cut_short(plan.recipe, _trial_epochs(plan, share)),
                 plan.seeds[0],
                 edges=plan.edges,
+                pairs=plan.pair_means,
                 validation=None,
                 device=plan.device,
                 stop=stop,
             )
-            for index, smooth in enumerate(smooths)
+            for index, (plan, rows, share) in enumerate(trials)
         ]
         trained = run_side_by_side(trainings, stop, n_jobs=self._n_jobs)
         if stop.is_set():  # by Ctrl-C; there is nothing yet to keep
             raise KeyboardInterrupt
         losses = []
         for training, result in zip(trainings, trained, strict=True):
-            network = result.network.to(plan.device)
+            network = result.network.to(self._plan.device)
             network.fill_untrained_rows(training.counts, training.is_smooth)
-            total, weight = sum_losses(network, self._judges, plan.recipe)
+            total, weight = sum_losses(network, self._judges, self._plan.recipe)
             losses.append(total / weight)
         return losses
 

@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from catspace.data.vocabulary import UNSEEN
 from catspace.model.evidence import Pull
+from catspace.model.pairs import PairMeans
 from catspace.model.pieces import PiecewiseLinear
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -41,7 +42,8 @@ class Architecture:
 
     n_codes: tuple[int, ...]  # the number of rows of each embedding
     dims: tuple[int, ...]  # the dimension of each embedding
-    n_bins: tuple[int, ...]  # the pieces into which the range of each number is cut
+    # The pieces into which the range of each number is cut, those that pairs tell at the end
+    n_bins: tuple[int, ...]
     n_outputs: int
     hidden_layer_sizes: tuple[int, ...]
     input_encoding: str = "embedding"  # {"embedding", "onehot"}
@@ -142,12 +144,21 @@ class EntityNetwork(nn.Module):
     architecture : Architecture
     device : torch.device, optional
         Where its weights are made, without values. On "meta" they have shapes and take no memory.
+    pairs : PairMeans, optional
+        What it is told about pairs of categories beside its numbers.
     """
 
-    def __init__(self, architecture: Architecture, device: torch.device = CPU) -> None:
+    def __init__(
+        self,
+        architecture: Architecture,
+        device: torch.device = CPU,
+        *,
+        pairs: PairMeans | None = None,
+    ) -> None:
         super().__init__()
         self.architecture = architecture
         sizes = list(architecture.hidden_layer_sizes)
+        self.pairs = pairs
         self.numbers = PiecewiseLinear(architecture.n_bins, device)
         self.input: EmbeddingInput | OneHotInput
         if architecture.input_encoding == "onehot":
@@ -184,6 +195,8 @@ class EntityNetwork(nn.Module):
         ----------
         codes : int tensor of shape (n_columns, batch)
         numbers : float tensor of shape (batch, n_numbers)
+            In training together with what other rows tell about pairs, which is looked up where
+            it is not there.
         generator : torch.Generator, optional
             Switches dropout on, and is where it draws from.
         pull : Pull, optional
@@ -194,6 +207,8 @@ class EntityNetwork(nn.Module):
         tensor of shape (batch, n_outputs)
         """
         first, *others = self.layers
+        if self.pairs is not None and numbers.shape[1] < len(self.architecture.n_bins):
+            numbers = torch.cat([numbers, self.pairs(codes)], dim=1)
         pieces = self.numbers(numbers)
         if isinstance(self.input, OneHotInput):
             x = first(self._activate(self.input(codes, pieces, pull), generator))

@@ -11,13 +11,17 @@ from catspace.exceptions import InputError, ParameterError
 from catspace.model.memory import MemoryNeed, estimate_memory
 from catspace.model.network import ACTIVATIONS, Architecture
 from catspace.model.optimizer import sparse_tables
+from catspace.model.pairs import Pair, PairMeans, goals_of, learn_pairs
 from catspace.model.pieces import cut_numbers
 from catspace.model.recipe import Recipe, check_smooth, defaults_for, make_recipe, resolve
 from catspace.model.sizes import embedding_dims
 from catspace.preparation.learning import Learned
+from catspace.preparation.rows import Rows
 from catspace.storage.model_form import MOST_LAYERS
-from catspace.validation import check_int, check_option, check_real
+from catspace.validation import check_column_names, check_int, check_option, check_real
 
+_CATEGORICAL = "a categorical column"
+_PAIR_BINS = 8  # pieces into which the range of what a pair tells is cut
 _MOST_NETWORKS = 10_000  # before a seed for each of them is drawn
 
 
@@ -35,6 +39,10 @@ class TrainingPlan:
     unsettled: tuple[int, ...] = ()
     # The same in half of the epochs, where the rows may still ask for it
     shorter: Recipe | None = None
+    # Whether the rows may say which pairs of columns networks are told of
+    tries_pairs: bool = False
+    pairs: tuple[Pair, ...] = ()  # of which they shall be told
+    pair_means: PairMeans | None = None  # what they are told
 
     def smoothed(self, smooth: float) -> "TrainingPlan":
         """Return the plan with one smoothing for all columns that are unsettled."""
@@ -43,6 +51,22 @@ class TrainingPlan:
             values[i] = smooth
         recipe = replace(self.recipe, smooth=tuple(values))
         return replace(self, recipe=recipe, unsettled=(), shorter=None)
+
+    def tell_pairs(self, rows: Rows) -> tuple["TrainingPlan", Rows]:
+        """Return the plan with what rows tell about its pairs, and the rows, told by each other."""
+        shape = self.architecture
+        goals = goals_of(rows, shape.n_outputs)
+        means, told = learn_pairs(rows, self.pairs, shape.n_codes, goals, self.seeds[0])
+        numbers = torch.cat([rows.numbers, told], dim=1)
+        edges = cut_numbers(told.cpu().numpy(), _PAIR_BINS)
+        n_bins = (*shape.n_bins, *(max(0, len(cuts) - 1) for cuts in edges))
+        plan = replace(
+            self,
+            architecture=replace(shape, n_bins=n_bins),
+            edges=[*self.edges, *edges],
+            pair_means=means,
+        )
+        return plan, replace(rows, numbers=numbers)
 
     @property
     def sparse(self) -> list[int]:
@@ -76,6 +100,13 @@ class TrainingPlan:
             return f"Vectors are smoothed by {next(iter(values.values())):g} rows."
         shown = ", ".join(f"{name} {value:g}" for name, value in values.items())
         return f"Vectors are smoothed by rows: {shown}."
+
+    def describe_pairs(self) -> str:
+        """Say of which pairs of columns networks are told."""
+        named = (
+            f"{self.columns[first]} and {self.columns[second]}" for first, second in self.pairs
+        )
+        return f"Networks are told what the target did for pairs of: {', '.join(named)}."
 
     def describe_updates(self) -> str:
         """Say which embeddings are updated row by row."""
@@ -140,7 +171,19 @@ def make_plan(
     device = make_device(parameters["device"])
     unsettled = tuple(i for i, value in enumerate(smooth) if value is None)
     columns = list(encoder.vocabularies)
-    return TrainingPlan(architecture, recipe, seeds, columns, edges, device, unsettled, shorter)
+    tries_pairs, pairs = read_pairs(parameters.get("pairs"), columns)
+    return TrainingPlan(
+        architecture,
+        recipe,
+        seeds,
+        columns,
+        edges,
+        device,
+        unsettled,
+        shorter,
+        tries_pairs=tries_pairs,
+        pairs=pairs,
+    )
 
 
 def check_parameters(parameters: Mapping[str, Any], *, is_classification: bool) -> None:
@@ -158,8 +201,43 @@ def check_parameters(parameters: Mapping[str, Any], *, is_classification: bool) 
         output_activation="identity",
     )
     check_smooth(parameters["smooth"])
+    read_pairs(parameters.get("pairs"))
     _check_networks(parameters["n_networks"])
     make_device(parameters["device"])
+
+
+def read_pairs(pairs: Any, columns: Sequence[str] | None = None) -> tuple[bool, tuple[Pair, ...]]:
+    """Return whether the rows are to say of which pairs networks are told, and the given ones.
+
+    Parameters
+    ----------
+    pairs : object
+        An estimator's `pairs`: "auto", None, or pairs of names.
+    columns : sequence of str, optional
+        The embedded columns; without them only the form is checked.
+    """
+    if pairs is None or (isinstance(pairs, str) and pairs == "auto"):
+        return pairs is not None, ()
+    form = ParameterError(
+        f'pairs must be "auto", None, or a list of pairs of names of columns; got {pairs!r}.'
+    )
+    if isinstance(pairs, (str, Mapping)) or not isinstance(pairs, Iterable):
+        raise form
+    given = list(pairs)
+    for pair in given:
+        is_pair = isinstance(pair, (tuple, list)) and len(pair) == 2
+        if not is_pair or not all(isinstance(name, str) for name in pair):
+            raise form
+    if columns is None:
+        return False, ()
+    check_column_names("pairs", [name for pair in given for name in pair], columns, _CATEGORICAL)
+    places = {name: place for place, name in enumerate(columns)}
+    found = [tuple(sorted(places[name] for name in pair)) for pair in given]
+    if any(first == second for first, second in found) or len({*found}) < len(found):
+        raise ParameterError(
+            f"pairs must name two columns each, and each pair once; got {pairs!r}."
+        )
+    return False, tuple((first, second) for first, second in found)
 
 
 def _check_networks(n_networks: Any) -> int:

@@ -18,6 +18,7 @@ from catspace.model.evidence import Evidence
 from catspace.model.losses import LOSSES, sum_losses, weighted_mean
 from catspace.model.network import Architecture, EntityNetwork
 from catspace.model.optimizer import make_optimizers
+from catspace.model.pairs import PairMeans
 from catspace.model.prediction import keep_thread_count
 from catspace.model.recipe import Recipe
 from catspace.model.team import Alone, Team
@@ -61,6 +62,7 @@ def train_networks(
     seeds: Sequence[int],
     *,
     edges: Sequence[np.ndarray] = (),
+    pairs: PairMeans | None = None,
     validation: RowSource | None = None,
     device: torch.device | None = None,
     n_jobs: int = 1,
@@ -85,6 +87,7 @@ def train_networks(
             recipe,
             seed,
             edges=edges,
+            pairs=pairs,
             validation=validation,
             device=device,
             stop=stop,
@@ -167,6 +170,8 @@ class Training:
         Of the first weights, the order of rows, and dropout.
     edges : sequence of arrays
         Where the range of each number is cut.
+    pairs : PairMeans, optional
+        What all rows tell about pairs of categories. The rows to train on are told by each other.
     validation : RowSource, optional
         To judge each epoch by; on the device.
     device : torch.device
@@ -185,6 +190,7 @@ class Training:
         seed: int,
         *,
         edges: Sequence[np.ndarray] = (),
+        pairs: PairMeans | None = None,
         validation: RowSource | None,
         device: torch.device,
         stop: threading.Event | None = None,
@@ -194,7 +200,7 @@ class Training:
         self._rows, self.recipe, self._validation, self._device = rows, recipe, validation, device
         self._stop, self._team = stop or threading.Event(), team or Alone()
         # Drawn on the CPU, so that a seed means the same network on every device.
-        self.network = EntityNetwork(architecture)
+        self.network = EntityNetwork(architecture, pairs=pairs)
         self._generator = torch.Generator().manual_seed(seed)
         self.network.numbers.set_edges(edges)
         self.network.initialize(recipe.initialization, self._generator)

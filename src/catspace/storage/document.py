@@ -8,7 +8,7 @@ key, a type or a length that it does not expect.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catspace.data.dates import ELAPSED, is_date_format
 from catspace.data.kinds import is_text
 from catspace.data.vocabulary import N_SPECIAL, RARE
 from catspace.exceptions import ModelFileError, ParameterError
@@ -68,7 +69,7 @@ def _from_format_1(
     n_numbers, n_bins = wide.pop("n_numbers"), wide["n_bins"]
     flat = {
         name: check_array(arrays, name, np.float32, (n_numbers, n_bins)).ravel()
-        for name in arrays
+        for name in sorted(arrays)
         if name.endswith((".numbers.lower", ".numbers.slope"))
     }
     if not flat:
@@ -124,6 +125,16 @@ def _check_columns(schema: Mapping[str, Any], encoder: Mapping[str, Any]) -> Non
     used = [*encoder["categorical"], *encoder["scalings"]]
     if Counter(used) != Counter(expanded):
         raise FormError("encoder", f"one of the columns {expanded!r}", used)
+    formats, first_days = encoder.get("date_formats", {}), encoder.get("first_days", {})
+    if not {*formats} <= {*parts} or not all(map(is_date_format, formats.values())):
+        raise FormError("encoder.date_formats", f"forms of dates of {[*parts]!r}", formats)
+    counted = encoder["dates"] if ELAPSED in encoder["date_parts"] else []
+    if {*first_days} != {*counted}:
+        raise FormError("encoder.first_days", f"those of {counted!r}", list(first_days))
+    elapsed = {f"{name}_{ELAPSED}" for name in counted}
+    made = {f"{name}_{part}" for name in parts for part in parts[name]}
+    if made & {*encoder["scalings"]} != elapsed:
+        raise FormError("encoder.scalings", f"with {sorted(elapsed)!r} of the dates", sorted(made))
     for what in ("bins", "hashed"):
         names = encoder.get(what, {})
         if not {*names} <= {*encoder["categorical"]}:
@@ -220,6 +231,32 @@ def _check_classes(labels: Any, dtype: str, n_outputs: int) -> None:
         raise FormError("target.dtype", f"one of {[str(one) for one in allowed]}", dtype)
 
 
+def _check_pairs(
+    document: Mapping[str, Any], arrays: Mapping[str, Any], n_codes: Sequence[int]
+) -> int:
+    """Return how many numbers pairs of columns tell; raise where their arrays are others."""
+    pairs, n_outputs = document.get("pairs", []), document["architecture"]["n_outputs"]
+    met = {name for name in arrays if name.startswith("pairs.")}
+    if met != ({"pairs.keys", "pairs.values"} if pairs else set()):
+        raise FormError("the arrays", f"those of {len(pairs)} pairs", sorted(met))
+    if not pairs:
+        return 0
+    if any(len(pair) != 2 or max(pair) >= len(n_codes) for pair in pairs):
+        raise FormError("pairs", f"pairs of {len(n_codes)} columns", pairs)
+    keys = arrays["pairs.keys"]
+    check_array(arrays, "pairs.keys", np.int64, np.shape(keys)[:1])
+    n_keys = sum(n_codes[first] * n_codes[second] for first, second in pairs)
+    is_rising = bool((np.diff(keys) > 0).all())
+    if n_keys >= 2**63 or not is_rising or (len(keys) and not 0 <= keys[0] <= keys[-1] < n_keys):
+        raise FormError("pairs.keys", f"a rising list below {n_keys}", keys)
+    is_binary = "target.classes" in arrays and n_outputs == 2
+    n_values = 1 if is_binary else n_outputs
+    values = check_array(arrays, "pairs.values", np.float32, (len(keys), n_values))
+    if not np.isfinite(values).all():
+        raise FormError("pairs.values", "finite", values)
+    return len(pairs) * n_values
+
+
 def _check_architecture(document: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Raise where the shape of the networks is not that of what they read and give."""
     shape, encoder = document["architecture"], document["encoder"]
@@ -227,6 +264,7 @@ def _check_architecture(document: Mapping[str, Any], arrays: Mapping[str, Any]) 
     n_numbers = sum(1 + scaling["has_missing"] for scaling in encoder["scalings"].values())
     if shape["n_rows"] != n_codes:
         raise FormError("architecture.n_rows", f"{n_codes} by its columns", shape["n_rows"])
+    n_numbers += _check_pairs(document, arrays, n_codes)
     for name, length in (("dims", len(n_codes)), ("n_bins", n_numbers)):
         if len(shape[name]) != length:
             raise FormError(f"architecture.{name}", f"a list of {length}", shape[name])

@@ -25,7 +25,7 @@ from catspace.data.kinds import is_text
 from catspace.exceptions import ModelFileError
 from catspace.storage.writing import explaining, replacing
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 _ARROW_SUFFIX = ":arrow"
 _NO_DIGEST = "0" * 64
@@ -43,7 +43,7 @@ def write(
     tensors = {}
     for name, array in arrays.items():
         if isinstance(array, pa.Array):
-            tensors[name + _ARROW_SUFFIX] = _to_bytes(array)
+            tensors[name + _ARROW_SUFFIX] = stream_of(array)
         else:
             tensors[name] = np.ascontiguousarray(array)
     versions = {"format_version": FORMAT_VERSION, "library_version": version("catspace")}
@@ -158,7 +158,8 @@ def _foreign(path: Path, reason: str) -> ModelFileError:
     )
 
 
-def _to_bytes(array: pa.Array) -> np.ndarray:
+def stream_of(array: pa.Array) -> np.ndarray:
+    """Return an Arrow array as the bytes of a stream; uint8 of shape (n_bytes,)."""
     batch = pa.record_batch([array], names=["values"])
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:

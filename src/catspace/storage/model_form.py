@@ -7,13 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from catspace.data.table import DATE_PARTS
+from catspace.data.dates import DATE_PARTS
 from catspace.data.target import TARGET_TRANSFORMS
 from catspace.storage.forms import Flag, Form, FormError, ListOf, MapOf, Maybe, Number, Record, Text
 
 MOST_LAYERS = 1000
 _LARGEST_SIZE = 2**40  # of anything that is counted; what an array has is bounded by the file
 _DEEPEST_PARAMETER = 6
+_MOST_DAYS = 1e7  # before or after 1970; Python's dates end sooner
 
 # What the values of each kind are kept as.
 KIND_TYPES = {
@@ -76,6 +77,8 @@ _ENCODER = Record(
     },
     optional={
         "bins": MapOf(ListOf(Number(), is_rising=True)),
+        "date_formats": MapOf(Text()),
+        "first_days": MapOf(Number(-_MOST_DAYS, _MOST_DAYS)),
         "hashed": MapOf(
             Record(
                 {
@@ -160,6 +163,6 @@ MODEL = Record(
         "n_networks": _COUNT,
         "history": ListOf(_EPOCH, at_least=1),
     },
-    optional={"recipe": Maybe(_RECIPE)},
+    optional={"recipe": Maybe(_RECIPE), "pairs": ListOf(ListOf(Number(0, is_whole=True)))},
     is_open=True,  # the target is one of two records
 )

@@ -18,6 +18,12 @@ from catspace.storage.spreadsheets import for_spreadsheets
 from catspace.storage.streams import packing
 from catspace.storage.writing import explaining, replacing
 
+# Names of files that programs would try to open as something else than what is in them.
+_FOREIGN = {
+    ".arrow", ".avro", ".db", ".feather", ".html", ".ipc", ".json", ".jsonl", ".ods", ".orc",
+    ".pkl", ".sqlite", ".xls", ".xlsx", ".zip",
+}  # fmt: skip
+
 
 class TableSink:
     """Takes a table block by block; a context manager.
@@ -43,6 +49,11 @@ class TableSink:
     def __enter__(self) -> Self:
         if not self._is_standard and not self.path.parent.is_dir():
             raise CatspaceError(f"There is no folder {str(self.path.parent)!r} to write to.")
+        if self.path.suffix.lower() in _FOREIGN:
+            raise CatspaceError(
+                f"{str(self.path)!r} ends in {self.path.suffix}, which catspace does not write.",
+                hint="name it .csv, which spreadsheets open too, or .parquet.",
+            )
         with self._explaining(), ExitStack() as closing:
             if self._is_standard:
                 self._file = _Terminal() if sys.stdout.isatty() else sys.stdout.buffer

@@ -1,0 +1,236 @@
+"""What the target did where two categories met, told to a network as numbers.
+
+That month and day together are a date, or that one manager refuses one role, a network has to find
+for itself, and finds slowly: it would need a vector for each pair. For some pairs of columns, the
+target's mean over the rows that have both categories is told to it instead.
+
+A row is never told of its own target. Rows are spread over folds, and each learns from what the
+other folds have seen of its pairs, as scikit-learn's `TargetEncoder` does it for single columns;
+otherwise a network would read the target of rare pairs off the numbers that are made of it. New
+rows are told what all rows have seen. Zero stands for nothing known.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from catspace.preparation.rows import Rows
+
+# The positions of two embedded columns.
+Pair = tuple[int, int]
+
+_FOLDS = 5
+# Rows with the mean of all rows that are added to those of a pair.
+_PRIOR_ROWS = 2.0
+# The most numbers that a network is told; several outputs have one each for every pair.
+_MOST_NUMBERS = 16
+# Pairs are looked for among so many columns at most, those with the most to say, in so many rows.
+_MOST_COLUMNS, _SEARCHED_ROWS = 16, 50_000
+# A pair is worth a number where it explains this many times what chance would, and this share of
+# what is left without it.
+_TIMES_CHANCE, _WORTH_TELLING = 10.0, 0.005
+# What a fit has said already leaves squares of this size.
+_ROUNDING = 1e-9
+
+
+class PairMeans(nn.Module):
+    """Gives rows the numbers of their pairs.
+
+    Its arrays are the same for all networks of a model, and are kept with the model once.
+
+    Parameters
+    ----------
+    pairs : sequence of Pair
+    n_codes : sequence of int
+        Of each embedded column.
+    keys : int array of shape (n_keys,)
+        The pairs of codes that were met, as `pair_keys` numbers them; rising.
+    values : float array of shape (n_keys, n_values)
+        What is told of each.
+    """
+
+    def __init__(
+        self,
+        pairs: Sequence[Pair],
+        n_codes: Sequence[int],
+        keys: np.ndarray,
+        values: np.ndarray,
+    ) -> None:
+        super().__init__()
+        self.pairs, self.n_codes = tuple(pairs), tuple(n_codes)
+        self.keys: Tensor
+        self.values: Tensor
+        self.register_buffer("keys", torch.from_numpy(keys), persistent=False)
+        told = np.asarray(values, dtype=np.float32)
+        # One more row at the end: of pairs that were not met.
+        told = np.concatenate([told, np.zeros((1, told.shape[1]), dtype=np.float32)])
+        self.register_buffer("values", torch.from_numpy(told), persistent=False)
+
+    @property
+    def width(self) -> int:
+        """How many numbers a row is told."""
+        return len(self.pairs) * self.values.shape[1]
+
+    def forward(self, codes: Tensor) -> Tensor:
+        """Map codes (columns, batch) to numbers (batch, width)."""
+        wanted = pair_keys(codes, self.pairs, self.n_codes)  # (n_pairs, batch)
+        if not len(self.keys):
+            places = torch.zeros_like(wanted)
+        else:
+            places = torch.searchsorted(self.keys, wanted).clamp_(max=len(self.keys) - 1)
+            places[self.keys[places] != wanted] = len(self.keys)
+        told = self.values[places]  # (n_pairs, batch, n_values)
+        return told.transpose(0, 1).reshape(codes.shape[1], -1)
+
+
+class LearnedPairs(NamedTuple):
+    """What was learned of pairs."""
+
+    means: PairMeans  # for new rows
+    told: Tensor  # float of shape (n_samples, width): for the rows themselves, by others
+
+
+def pair_keys(codes: Tensor, pairs: Sequence[Pair], n_codes: Sequence[int]) -> Tensor:
+    """Return a number for each pair of codes of each row; int64 of shape (n_pairs, n_samples).
+
+    Examples
+    --------
+    >>> pair_keys(torch.tensor([[0, 1], [2, 0]]), [(0, 1), (1, 1)], [2, 3]).tolist()
+    [[2, 3], [14, 6]]
+    """
+    first, second = (list(positions) for positions in zip(*pairs, strict=True))
+    factors = torch.tensor([n_codes[i] for i in second], device=codes.device)[:, None]
+    starts = np.cumsum([0, *(n_codes[a] * n_codes[b] for a, b in pairs)])[:-1]
+    offsets = torch.from_numpy(starts).to(codes.device)[:, None]
+    return codes[first].long() * factors + codes[second] + offsets
+
+
+def learn_pairs(
+    rows: Rows, pairs: Sequence[Pair], n_codes: Sequence[int], goals: np.ndarray, seed: int
+) -> LearnedPairs:
+    """Return what rows say of pairs of their categories.
+
+    Parameters
+    ----------
+    rows : Rows
+    pairs : sequence of Pair
+    n_codes : sequence of int
+        Of each embedded column.
+    goals : float array of shape (n_samples, n_values)
+        What `goals_of` returns for the rows.
+    seed : int
+        Spreads the rows over folds.
+    """
+    keys, place = np.unique(
+        pair_keys(rows.codes.cpu(), pairs, n_codes).numpy(), return_inverse=True
+    )
+    place = place.reshape(len(pairs), -1)
+    fold = np.random.RandomState(seed).randint(_FOLDS, size=len(rows))
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight.cpu().double().numpy()
+    # The weight of the rows of each key and fold, and the sum of each goal over them
+    parts = [
+        _sum_by(place * _FOLDS + fold, values, len(keys) * _FOLDS).reshape(-1, _FOLDS)
+        for values in (weight, *(weight * goal for goal in goals.T))
+    ]
+    by_fold = np.stack(parts, axis=-1)  # (n_keys, folds, 1 + n_values)
+    every = by_fold.sum(axis=1)
+    prior = np.average(goals, axis=0, weights=weight)
+    is_share = rows.target.dtype == torch.int64
+    of_others = (every[:, None] - by_fold)[place, fold]  # (n_pairs, n_samples, 1 + n_values)
+    told = _tell(of_others, prior, is_share=is_share).astype(np.float32)
+    means = PairMeans(pairs, n_codes, keys, _tell(every, prior, is_share=is_share))
+    return LearnedPairs(
+        means, torch.from_numpy(told.transpose(1, 0, 2).reshape(len(rows), -1)).to(rows.numbers)
+    )
+
+
+def goals_of(rows: Rows, n_outputs: int) -> np.ndarray:
+    """Return what pairs take means of: the target, or for each class whether a row has it.
+
+    Two classes need one number, since one is what the other is not.
+
+    Returns
+    -------
+    float64 array of shape (n_samples, n_values)
+    """
+    target = rows.target.cpu().numpy()
+    if target.dtype != np.int64:
+        return target.astype(np.float64)
+    return np.asarray(np.eye(n_outputs)[target][:, int(n_outputs == 2) :])
+
+
+def choose_pairs(rows: Rows, n_codes: Sequence[int], n_outputs: int, seed: int) -> tuple[Pair, ...]:
+    """Return the pairs of columns that say most beyond their columns and the pairs before them.
+
+    Each column and each pair is a number of its own, told by other rows. On top of all columns,
+    pairs are added to a least-squares fit one by one, always the one that explains most.
+    """
+    if len(n_codes) < 2:
+        return ()
+    chosen = np.random.RandomState(seed).permutation(len(rows))[:_SEARCHED_ROWS]
+    rows = rows.take(torch.from_numpy(chosen).to(rows.target.device))
+    goals = goals_of(rows, n_outputs)
+    n_values = goals.shape[1]
+
+    def tell(pairs: Sequence[Pair]) -> np.ndarray:
+        told = learn_pairs(rows, pairs, n_codes, goals, seed).told.cpu().double().numpy()
+        return told.reshape(len(rows), len(pairs), n_values)
+
+    singles = tell([(i, i) for i in range(len(n_codes))])
+    left = goals - goals.mean(axis=0)
+    strongest = np.argsort(-_explained(left, singles - singles.mean(axis=0)))[:_MOST_COLUMNS]
+    basis, _ = np.linalg.qr(np.column_stack([np.ones(len(rows)), singles.reshape(len(rows), -1)]))
+    left = left - basis @ (basis.T @ left)
+    candidates = list(combinations(sorted(strongest.tolist()), 2))
+    told = np.concatenate([tell([pair]) for pair in candidates], axis=1)
+    told -= np.einsum("nk,kpv->npv", basis, np.einsum("nk,npv->kpv", basis, told))
+    found: list[Pair] = []
+    while len(found) < max(1, _MOST_NUMBERS // n_values):
+        explained = _explained(left, told)
+        best = int(np.argmax(explained))
+        share = explained[best] / (np.square(left).sum() or 1.0)
+        if share <= max(_TIMES_CHANCE * n_values / len(rows), _WORTH_TELLING):
+            break
+        found.append(candidates[best])
+        for value in range(n_values):
+            direction = told[:, best, value] / (np.linalg.norm(told[:, best, value]) or 1.0)
+            left = left - np.outer(direction, direction @ left)
+            told = told - direction[:, None, None] * np.einsum("n,npv->pv", direction, told)
+    return tuple(found)
+
+
+def _explained(left: np.ndarray, told: np.ndarray) -> np.ndarray:
+    """Return how much of the squares that are left each number explains; shape (n_pairs,)."""
+    squares = np.einsum("npv,npv->pv", told, told)
+    products = np.einsum("nv,npv->pv", left, told)
+    is_new = squares > _ROUNDING * len(left)
+    return np.asarray(np.where(is_new, products**2 / np.where(is_new, squares, 1.0), 0.0).sum(1))
+
+
+def _sum_by(place: np.ndarray, values: np.ndarray, n_places: int) -> np.ndarray:
+    """Return the sum of the values of rows at each place; place has shape (n_pairs, n_samples)."""
+    repeated = np.broadcast_to(values, place.shape).ravel()
+    return np.bincount(place.ravel(), weights=repeated, minlength=n_places)
+
+
+def _tell(sums: np.ndarray, prior: np.ndarray, *, is_share: bool) -> np.ndarray:
+    """Return means, or log-odds of shares, less what they are without a pair.
+
+    Parameters
+    ----------
+    sums : float array of shape (…, 1 + n_values)
+        The weight of rows, and the sum of each goal over them.
+    prior : float array of shape (n_values,)
+        The mean of each goal over all rows.
+    is_share : bool
+    """
+    mean = (sums[..., 1:] + _PRIOR_ROWS * prior) / (sums[..., :1] + _PRIOR_ROWS)
+    if not is_share:
+        return np.asarray(mean - prior)
+    tiny = 1e-6
+    mean, prior = (np.clip(share, tiny, 1 - tiny) for share in (mean, prior))
+    return np.asarray(np.log(mean / (1 - mean)) - np.log(prior / (1 - prior)))
