@@ -16,6 +16,7 @@ from matplotlib import pyplot as plt
 from catspace import analysis, plots
 from catspace.datasets import STATE_CENTRES
 from catspace.exceptions import InputError
+from catspace.plots import drawing
 from tests.analysis.helpers import make_embedding, matrix
 
 
@@ -49,10 +50,10 @@ CORRELATIONS = pd.DataFrame(
 )
 DISTORTIONS = pd.DataFrame(
     {"dim": [8, 2, 4], "distortion": [3.0, 12.0, 6.0], "average": [1.25, 2.0, 1.5]}
-)
+).assign(column="place")
 STABILITY = pd.DataFrame(
     {"category": ["a", "b", "c"], "count": [10, 200, 3000], "overlap": [0.25, 0.5, 1.0]}
-).assign(chance=0.125)
+).assign(chance=0.125, column="place")
 
 
 def drawn(ax, i=0):
@@ -82,6 +83,18 @@ def test_neighbours_are_bars_as_long_as_their_distance(states):
     middle = [round(bar.get_y() + bar.get_height() / 2) for bar in bars]
     assert [name_at[y] for y in middle] == frame["category"].tolist()
     assert ax.get_xlabel() == "distance in the learned space"
+    assert ax.get_title("left") == "state: closest to BY"
+
+
+def test_the_agreement_of_the_networks_stands_at_each_bar_and_makes_it_darker(states):
+    frame = analysis.nearest(states, "state", "BY", k=3).assign(agreement=[1.0, 0.5, 0.0])
+    ax = plots.plot_nearest(frame)
+    assert texts(ax.texts) == ["100%", "50%", "0%"]
+    opacity = [bar.get_alpha() for bar in ax.patches]
+    assert opacity == sorted(opacity, reverse=True)
+    assert opacity[0] == 1
+    assert opacity[2] > 0
+    assert "share of the other networks" in ax.get_title("left")
 
 
 def test_clusters_are_told_apart_by_colour(states):
@@ -92,7 +105,12 @@ def test_clusters_are_told_apart_by_colour(states):
         inside = (frame["cluster"] == number).to_numpy()
         np.testing.assert_allclose(drawn(ax, number), layout[["x", "y"]][inside])
     assert len(set(colours(ax.collections))) == 3
-    assert texts(ax.get_legend().get_texts()) == ["cluster 0", "cluster 1", "cluster 2"]
+    symbols = {str(points.get_paths()[0].vertices.tolist()) for points in ax.collections}
+    assert len(symbols) == 3  # for those who see no colour
+    sizes = frame["cluster"].value_counts()
+    expected = [f"cluster {number} ({sizes[number]})" for number in range(3)]
+    assert texts(ax.get_legend().get_texts()) == expected
+    assert ax.get_title("left") == "state: 12 categories, 3 clusters"
     assert texts(ax.texts) == frame["category"].tolist()
 
 
@@ -101,7 +119,7 @@ def test_what_belongs_to_no_cluster_is_grey(states):
     ax = plots.plot_clusters(frame, analysis.project(states, "state"))
     assert len(drawn(ax, 0)) == 2
     assert colours(ax.collections)[0] == "#9a9a9a"
-    assert texts(ax.get_legend().get_texts()) == ["no cluster", "cluster 0"]
+    assert texts(ax.get_legend().get_texts()) == ["no cluster (2)", "cluster 0 (10)"]
 
 
 def test_a_projection_draws_each_category_where_the_frame_has_it(states):
@@ -110,7 +128,9 @@ def test_a_projection_draws_each_category_where_the_frame_has_it(states):
     np.testing.assert_allclose(drawn(ax), frame[["x", "y"]])
     assert texts(ax.texts) == frame["category"].tolist()
     np.testing.assert_allclose([text.xy for text in ax.texts], frame[["x", "y"]])
-    assert ax.get_title("right") == f"trustworthiness {frame['trustworthiness'][0]:.2f}"
+    what, how_well = ax.get_title("left").split("\n")
+    assert what == "state: 12 categories in the plane"
+    assert how_well.startswith(f"trustworthiness {frame['trustworthiness'][0]:.2f} ")
 
 
 def test_a_projection_is_coloured_by_numbers(states):
@@ -151,7 +171,8 @@ def test_the_map_carries_its_score_and_p_value(states):
     assert texts(ax.texts) == frame["category"].tolist()
     np.testing.assert_allclose([text.xy for text in ax.texts], frame[["x", "y"]])
     score, p_value = frame["score"][0], frame["p_value"][0]
-    assert ax.get_title() == f"score {score:.2f}, p = {p_value:.3f}"
+    expected = f"state: learned places beside the map\nscore {score:.2f}, p = {p_value:.3f}"
+    assert ax.get_title("left") == expected
     assert texts(ax.get_legend().get_texts())[0] == "place on the map"
     for i, row in enumerate(frame.itertuples()):  # from each place to its learned one
         np.testing.assert_allclose(line(ax, i), [[row.map_x, row.map_y], [row.x, row.y]])
@@ -170,7 +191,8 @@ def test_a_direction_is_drawn_beside_the_distance_from_it(states):
     ax = plots.plot_direction(frame)
     np.testing.assert_allclose(drawn(ax), frame[["position", "distance"]])
     assert texts(ax.texts) == frame["category"].tolist()
-    assert ax.get_xlabel() == "position along the direction (0: from, 1: to)"
+    assert ax.get_title("left") == "state: from BY to SH"
+    assert ax.get_xlabel() == "position along the line (0: BY, 1: SH)"
     assert ax.get_ylabel() == "distance from the line"
 
 
@@ -182,7 +204,9 @@ def test_the_target_is_drawn_along_one_direction_at_a_time(states):
     chosen = frame[frame["direction"] == "random 2"]
     np.testing.assert_allclose(drawn(ax), chosen[["position", "target"]], rtol=1e-6)
     pearson, spearman = chosen["pearson"].iloc[0], chosen["spearman"].iloc[0]
-    assert ax.get_title() == f"Pearson {pearson:.2f}, Spearman {spearman:.2f}"
+    found = f"Pearson {pearson:.2f}, Spearman {spearman:.2f}"
+    assert ax.get_title("left") == f"state: mean sales along random 2\n{found}"
+    assert texts(ax.texts) == chosen["category"].tolist()
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("random 2", "mean sales")
     with pytest.raises(InputError, match=r"^The frame has no direction 'random 9'; it has"):
         plots.plot_target_along(frame, direction="random 9")
@@ -192,8 +216,12 @@ def test_the_density_is_drawn_beside_its_gaussian_and_names_the_test():
     source = make_embedding(np.random.default_rng(0).normal(size=(50, 4)))
     frame, table = analysis.components(source, "place"), analysis.normality(source, "place")
     ax = plots.plot_density(frame, component=2, normality=table)
-    assert ax.get_title() == f"K² = {table['k2'][1]:.1f}, p = {table['p_value'][1]:.3f}"
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("component 2", "density")
+    test = f"K² = {table['k2'][1]:.1f}, p = {table['p_value'][1]:.3f}"
+    assert ax.get_title("left") == f"place: how the categories are spread\n{test}"
+    names = frame.sort_values("component 2")["category"].tolist()
+    at_the_ends = f"← {', '.join(names[:3])}    {', '.join(names[-3:])} →"
+    assert ax.get_xlabel() == f"component 2\n{at_the_ends}"
+    assert ax.get_ylabel() == "density"
     values = frame["component 2"]
     edges = [*(bar.get_x() for bar in ax.patches), values.max()]
     expected, _ = np.histogram(values, bins=edges, density=True)
@@ -204,21 +232,33 @@ def test_the_density_is_drawn_beside_its_gaussian_and_names_the_test():
     assert top[1] == pytest.approx(1 / (values.std(ddof=0) * np.sqrt(2 * np.pi)), rel=1e-3)
 
 
+def test_a_dozen_values_are_strokes_and_no_histogram(states):
+    frame = analysis.components(states, "state")
+    ax = plots.plot_density(frame)
+    assert len(ax.patches) == 0
+    strokes = [path.vertices[0, 0] for path in ax.collections[0].get_paths()]
+    np.testing.assert_allclose(strokes, frame["component 1"])
+
+
 def test_correlations_are_a_triangle_of_numbers_in_the_colour_of_their_size():
     ax = plots.plot_subspace_correlation(CORRELATIONS, value="largest")
     grid = np.asarray(ax.images[0].get_array().filled(np.nan))
+    # Promo goes with store rather than with state: it stands beside it, at the end of the row.
+    names = [*texts(ax.get_xticklabels()), texts(ax.get_yticklabels())[-1]]
+    assert names in (["promo", "store", "state"], ["state", "store", "promo"])
+    pair = {frozenset(("store", "state")): 0.75, frozenset(("store", "promo")): 0.5}
+    pair[frozenset(("state", "promo"))] = 0.25
     expected = np.full((3, 3), np.nan)
-    expected[1, 0], expected[2, 0], expected[2, 1] = 0.75, 0.5, 0.25
+    for j, i in ((1, 0), (2, 0), (2, 1)):
+        expected[j, i] = pair[frozenset((names[j], names[i]))]
     np.testing.assert_array_equal(grid, expected)
     assert ax.images[0].get_clim() == (0, 1)
-    written = {text.get_position(): (text.get_text(), text.get_color()) for text in ax.texts}
-    assert written == {
-        (0, 1): ("0.75", "white"),
-        (0, 2): ("0.50", "black"),
-        (1, 2): ("0.25", "black"),
-    }
-    assert texts(ax.get_xticklabels()) == ["store", "state"]
-    assert texts(ax.get_yticklabels()) == ["state", "promo"]
+    for text in ax.texts:
+        i, j = text.get_position()
+        assert text.get_text() == f"{expected[j, i]:.2f}"
+        assert text.get_color() == ("white" if expected[j, i] > 0.6 else "black")
+    assert len(ax.texts) == 3
+    assert texts(ax.get_yticklabels()) == names[1:]
     assert ax.figure.axes[1].get_ylabel() == "largest absolute correlation"
 
 
@@ -230,20 +270,70 @@ def test_learned_distances_are_drawn_over_metric_ones(states, distances):
     for i, column in enumerate(("fitted", "lower", "upper")):
         np.testing.assert_allclose(line(ax, i), by_metric[["metric", column]])
     assert texts(ax.get_legend().get_texts()) == ["linear fit", "first and last percent"]
-    pearson, spearman = frame["pearson"][0], frame["spearman"][0]
-    assert ax.get_title() == f"Pearson {pearson:.2f}, Spearman {spearman:.2f}"
+    found = f"Pearson {frame['pearson'][0]:.2f}, Spearman {frame['spearman'][0]:.2f}"
+    assert ax.get_title("left") == f"place: does closeness mean likeness?\n{found}"
+    pairs = set(frame["category_a"] + " and " + frame["category_b"])
+    assert 0 < len(ax.texts) < len(frame)
+    assert set(texts(ax.texts)) <= pairs
     assert ax.get_xlabel() == "distance in the metric space"
     assert ax.get_ylabel() == "distance in the learned space"
 
 
 def test_distances_are_a_heat_map_with_the_names_of_a_few_categories(distances):
     ax = plots.plot_distances(distances)
-    np.testing.assert_array_equal(ax.images[0].get_array(), distances.values)
-    assert texts(ax.get_xticklabels()) == texts(ax.get_yticklabels()) == distances.categories
+    names = texts(ax.get_xticklabels())
+    assert texts(ax.get_yticklabels()) == names
+    assert sorted(names) == sorted(distances.categories)
+    order = [distances.categories.index(name) for name in names]
+    np.testing.assert_array_equal(ax.images[0].get_array(), distances.values[np.ix_(order, order)])
     assert ax.figure.axes[1].get_ylabel() == "distance"
-    many = plots.plot_distances(matrix(np.ones((61, 61))))
-    assert texts(many.get_xticklabels()) == []
-    assert many.get_xlabel() == many.get_ylabel() == "61 categories of place"
+    assert ax.get_title("left") == "place: distances in the metric space"
+
+
+def test_a_heat_map_of_many_categories_names_one_in_several_of_them():
+    n = 90
+    ax = plots.plot_distances(matrix(np.abs(np.subtract.outer(np.arange(n), np.arange(n)) * 1.0)))
+    assert len(ax.get_xticklabels()) == len(ax.get_yticklabels()) == 30
+    assert ax.get_xlabel() == ax.get_ylabel() == "90 categories of place, one in 3 named"
+
+
+def test_a_heat_map_shows_groups_as_blocks_whatever_the_order_of_the_categories():
+    group = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], 8))
+    values = np.where(np.equal.outer(group, group), 1.0, 9.0)
+    np.fill_diagonal(values, 0)
+    values[0, 1] = values[1, 0] = np.nan  # two that never met
+    grid = np.asarray(plots.plot_distances(matrix(values)).images[0].get_array())
+    jumps = (np.diff(np.nan_to_num(grid, nan=9.0)[0][1:]) != 0).sum()
+    assert jumps <= 2  # near, far, and the one that is not known
+
+
+def test_among_a_thousand_points_the_extremes_and_the_lonely_have_names():
+    random = np.random.default_rng(0)
+    points = random.normal(size=(1_115, 2))
+    points[7], points[8] = (30, 0), (-30, 2)  # far out on both sides
+    source = make_embedding(points, [f"s{i:04}" for i in range(len(points))])
+    ax = plots.plot_projection(analysis.project(source, "place"))
+    written = texts(ax.texts)
+    assert {"s0007", "s0008"} <= set(written)
+    assert 5 <= len(written) <= 24
+    ax.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[i + 1 :])
+
+
+def test_colours_survive_a_printer_without_colour_and_eyes_that_lack_one():
+    for name in (drawing.NUMBERS, drawing.DISTANCES, drawing.SHARES):
+        grey = mpl.colormaps[name](np.linspace(0, 1, 50))[:, :3] @ [0.2126, 0.7152, 0.0722]
+        steps = np.diff(grey)
+        assert (steps > 0).all() or (steps < 0).all(), name
+    # What is left to a reader without the cones for green (Machado and others, 2009).
+    without_green = np.array(
+        [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]
+    )
+    for seen in (np.eye(3), without_green):
+        found = np.array([mpl.colors.to_rgb(one) for one in drawing.PALETTE]) @ seen.T
+        apart = np.linalg.norm(found[:, None] - found[None], axis=2)[np.triu_indices(8, k=1)]
+        assert apart.min() > 0.12
 
 
 def test_eigenvalues_are_drawn_over_lambda_a_line_for_each_kernel(distances):
@@ -262,7 +352,10 @@ def test_the_layout_by_distances_carries_its_stress(distances):
     ax = plots.plot_mds(frame)
     np.testing.assert_allclose(drawn(ax), frame[["x0", "x1"]])
     assert texts(ax.texts) == frame["category"].tolist()
-    assert ax.get_title("right") == f"stress {frame['stress'][0]:.2f}"
+    assert ax.get_title("left") == (
+        f"place: laid out by metric distances\nstress {frame['stress'][0]:.2f} "
+        "(0 is perfect, 0.2 is poor)"
+    )
 
 
 def test_distortion_is_drawn_in_the_order_of_the_dimensions():
@@ -292,6 +385,15 @@ def test_an_axis_of_counts_has_numbers_however_narrow_it_is():
         low, high = ax.get_xlim()
         ticks = zip(ax.get_xticks(), texts(ax.get_xticklabels()), strict=True)
         assert [text for tick, text in ticks if text and low <= tick <= high]
+
+
+def test_a_long_name_keeps_the_end_that_tells_it_apart():
+    names = [f"https://example.org/shops/of/the/north/{i}" for i in range(5)]
+    source = make_embedding(np.random.default_rng(0).normal(size=(5, 2)), names)
+    written = texts(plots.plot_projection(analysis.project(source, "place")).texts)
+    assert len(set(written)) == 5
+    assert all(len(text) == 24 for text in written)
+    assert written[3].endswith("north/3")
 
 
 def test_every_picture_is_drawn_without_a_warning(states, distances):
@@ -326,11 +428,15 @@ def test_a_dollar_sign_is_not_a_formula():
     source = make_embedding(np.random.default_rng(0).normal(size=(5, 2)), names)
     written = texts(plots.plot_projection(analysis.project(source, "place")).texts)
     pairs = plots.plot_subspace_correlation(CORRELATIONS.replace("promo", "$a$"))
-    written += texts(pairs.get_yticklabels())
+    written += {*texts(pairs.get_xticklabels()), *texts(pairs.get_yticklabels())}
     many = matrix(np.ones((61, 61)))
     written.append(plots.plot_distances(replace(many, column="$a$")).get_xlabel())
     shown = [text for text in written if "$a" in text]
-    assert shown == [r"\$a\$", r"\$a\$", r"61 categories of \$a\$"]
+    assert [text.replace(", one in 3 named", "") for text in shown] == [
+        r"\$a\$",
+        r"\$a\$",
+        r"61 categories of \$a\$",
+    ]
 
 
 def test_a_control_character_is_drawn_as_an_escape(tmp_path):

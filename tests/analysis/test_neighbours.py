@@ -30,6 +30,16 @@ def test_nearest_is_a_naive_search(model):
     assert found["count"].tolist() == [counts[c] for c in expected]
 
 
+def test_frames_say_in_every_row_which_column_and_which_anchor_they_are_about():
+    source = make_embedding(np.eye(4), ["a", "b", "c", "d"])
+    near = nearest(source, "place", "b", k=3)
+    assert near["anchor"].tolist() == ["b"] * 3
+    assert near["column"].tolist() == ["place"] * 3
+    line = direction(source, "place", "a", "c")
+    assert set(zip(line["a"], line["b"], line["column"], strict=True)) == {("a", "c", "place")}
+    assert nearest(source, "place", None, k=2)["anchor"].isna().all()
+
+
 def test_agreement_counts_the_networks_that_have_the_same_neighbour(model):
     found = nearest(model, "store", 12, k=4, with_agreement=True)
     other = model.network_embeddings()[1]["store"].nearest(12, k=4)["category"].tolist()

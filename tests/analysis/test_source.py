@@ -94,12 +94,16 @@ def test_a_frame_is_of_the_kind_that_was_asked_for():
     assert found["x"].to_list() == [1, 3, 5]
 
 
-def test_a_frame_of_categories_has_their_counts_in_the_order_asked_for():
+def test_a_frame_of_categories_has_counts_in_the_order_asked_for_and_names_its_column():
     embedding = make_embedding(noise(3, 2), ["a", "b", "c"], counts=[5, 7, 9])["place"]
     whole = category_frame(embedding, {"x": [1, 2, 3]})
-    assert whole.to_numpy().tolist() == [["a", 5, 1], ["b", 7, 2], ["c", 9, 3]]
+    assert whole.to_numpy().tolist() == [
+        ["a", 5, 1, "place"],
+        ["b", 7, 2, "place"],
+        ["c", 9, 3, "place"],
+    ]
     some = category_frame(embedding, {"x": [1, 2]}, np.array([2, 0]))
-    assert some.to_numpy().tolist() == [["c", 9, 1], ["a", 5, 2]]
+    assert some.to_numpy().tolist() == [["c", 9, 1, "place"], ["a", 5, 2, "place"]]
 
 
 @pytest.mark.parametrize(

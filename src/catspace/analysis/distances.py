@@ -12,16 +12,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from catspace.analysis.asking import ask_everywhere, draw_rows, encode_codes
 from catspace.analysis.projection import means_by_code
-from catspace.analysis.source import frame_of, get_embedding, read_target
-from catspace.data.encoding import Encoded
+from catspace.analysis.source import (
+    frame_of,
+    get_embedding,
+    get_predictor,
+    read_features,
+    read_target,
+)
 from catspace.data.origin import get_column
 from catspace.data.vocabulary import N_SPECIAL, Vocabulary, category_array
-from catspace.exceptions import InputError, InputTypeError
+from catspace.exceptions import InputError
 from catspace.storage.blocks import read_any
 
-# Rows that a model predicts at once: categories times contexts.
-_PREDICT_ROWS = 200_000
 _MOST_CATEGORIES = 20_000
 
 
@@ -40,6 +44,15 @@ class DistanceMatrix:
         How many contexts each distance is the average of.
     backend : str
         The kind of frame to hand out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from catspace import analysis
+    >>> d = np.array([[0.0, 0.1, 2.0], [0.1, 0.0, 1.9], [2.0, 1.9, 0.0]])
+    >>> towns = analysis.DistanceMatrix("town", ["Aachen", "Bonn", "Celle"], d, np.full((3, 3), 10))
+    >>> towns
+    DistanceMatrix('town': 3 categories, 100% known)
     """
 
     column: str
@@ -101,6 +114,15 @@ def observed_distance(
     Returns
     -------
     DistanceMatrix
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from catspace import analysis
+    >>> X = pd.DataFrame({"town": ["Aachen", "Bonn"] * 3, "day": [1, 1, 2, 2, 3, 3]})
+    >>> analysis.observed_distance(X, [5.0, 6.0, 4.0, 7.0, 1.0, 3.0], "town").values
+    array([[0., 2.],
+           [2., 0.]])
     """
     table = read_any(X)
     asked, *_ = (get_column(table, name) for name in (column, *ignore))
@@ -145,28 +167,34 @@ def model_distance(
     Returns
     -------
     DistanceMatrix
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from catspace import EmbeddingRegressor, analysis
+    >>> X = pd.DataFrame({"town": ["Aachen", "Bonn", "Celle", "Dresden"] * 50})
+    >>> model = EmbeddingRegressor(random_state=1).fit(X, [1.0, 1.1, 3.0, 3.1] * 50)
+    >>> analysis.model_distance(model, X, "town").values.round(1)
+    array([[0. , 0.1, 2. , 2.1],
+           [0.1, 0. , 1.9, 2. ],
+           [2. , 1.9, 0. , 0.1],
+           [2.1, 2. , 0.1, 0. ]])
     """
-    if not hasattr(model, "predict"):
-        raise InputTypeError(
-            f"A fitted model that predicts is needed; got {type(model).__name__}.",
-            hint="vectors alone cannot be asked; catspace.load(path) gives the model back.",
-        )
+    get_predictor(model)
     embedding = get_embedding(model, column, at_least=2)
     n = len(embedding)
     _refuse_too_many(n)
-    table = read_any(X)
+    table = read_features(model, X)
     n_contexts = min(n_contexts, table.n_rows)
-    random = np.random.default_rng(random_state)
-    rows = np.sort(random.choice(table.n_rows, size=n_contexts, replace=False))
-    contexts = model.encode(table.take(rows))
-    place = list(model.embeddings_).index(column)
+    contexts = model.encode(table.take(draw_rows(table, n_contexts, random_state)))
+    encoder = model.fitted_.learned.encoder
+    categories = encode_codes(encoder, N_SPECIAL + np.arange(n))
     outputs = []
-    for block in np.array_split(np.arange(n_contexts), -(-n_contexts * n // _PREDICT_ROWS)):
-        asked = _every_category(contexts, block, place, n)
+    for asked in ask_everywhere(contexts, categories, encoder.places[column]):
         values = np.asarray(model.predict_encoded(asked), dtype=float)
         values = values if transform is None else np.asarray(transform(values), dtype=float)
         # (contexts, categories, outputs) -> (contexts * outputs, categories)
-        values = values.reshape(len(block), n, -1).transpose(0, 2, 1)
+        values = values.reshape(-1, n, values[0].size).transpose(0, 2, 1)
         outputs.append(values.reshape(-1, n))
     found = _distances(np.concatenate(outputs), column, embedding.categories, table.backend)
     n_outputs = sum(map(len, outputs)) // n_contexts
@@ -195,14 +223,6 @@ def _distances(
         values[i, i:] = values[i:, i] = row
     np.fill_diagonal(values, 0.0)
     return DistanceMatrix(column, categories, values, contexts, backend)
-
-
-def _every_category(contexts: Encoded, block: np.ndarray, place: int, n: int) -> Encoded:
-    """Return each context of a block once for each of n categories, with its code in place."""
-    repeated = np.repeat(block, n)
-    codes = contexts.codes[:, repeated]
-    codes[place] = np.tile(N_SPECIAL + np.arange(n), len(block))
-    return Encoded(codes, contexts.numbers[repeated])
 
 
 def _refuse_too_many(n: int) -> None:

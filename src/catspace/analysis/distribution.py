@@ -34,8 +34,21 @@ def components(source: Any, column: str, *, n_components: int = 4) -> Any:
 
     Returns
     -------
-    DataFrame of shape (n_categories, 2 + n_components)
-        ``category``, ``count``, ``component 1``, ``component 2``, ….
+    DataFrame of shape (n_categories, 3 + n_components)
+        ``category``, ``count``, ``component 1``, ``component 2``, …, ``column``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from catspace import EmbeddingRegressor, analysis
+    >>> X = pd.DataFrame({"town": ["Aachen", "Bonn", "Celle", "Dresden"] * 50})
+    >>> model = EmbeddingRegressor(random_state=1).fit(X, [1.0, 1.1, 3.0, 3.1] * 50)
+    >>> analysis.components(model, "town")[["category", "count", "component 1"]].round(1)
+      category  count  component 1
+    0   Aachen     50          0.2
+    1     Bonn     50          0.2
+    2    Celle     50         -0.2
+    3  Dresden     50         -0.2
     """
     embedding = get_embedding(source, column, at_least=2)
     along, _ = _components(embedding, n_components)
@@ -58,6 +71,14 @@ def normality(source: Any, column: str, *, n_components: int = 4) -> Any:
         ``component``, ``variance_share``, ``standard_deviation``, ``skewness``, ``kurtosis``
         (excess), ``k2`` (D'Agostino's K²) and ``p_value``: small where the distribution is not
         normal.
+
+    Examples
+    --------
+    >>> from catspace import EmbeddingRegressor, analysis, make_sales
+    >>> sales = make_sales(n_rows=1_000, n_stores=12, backend="pandas")
+    >>> model = EmbeddingRegressor(max_epochs=5, random_state=0).fit(sales.X, sales.y)
+    >>> analysis.normality(model, "store")["component"].tolist()
+    ['component 1', 'component 2', 'component 3', 'component 4']
     """
     embedding = get_embedding(source, column, at_least=FEWEST_FOR_K2)
     refuse_equal_vectors(embedding)
@@ -94,6 +115,16 @@ def mardia(source: Any, column: str) -> Any:
         ``test`` ("skewness", "kurtosis"), ``value`` (Mardia's b1 and b2), ``expected`` (under
         normality), ``statistic`` (chi-squared, and standard normal), ``degrees`` (of freedom; of
         the kurtosis none) and ``p_value``.
+
+    Examples
+    --------
+    >>> from catspace import EmbeddingRegressor, analysis, make_sales
+    >>> sales = make_sales(n_rows=1_000, n_stores=12, backend="pandas")
+    >>> model = EmbeddingRegressor(max_epochs=5, random_state=0).fit(sales.X, sales.y)
+    >>> analysis.mardia(model, "state")[["test", "expected"]].round(1)
+           test  expected
+    0  skewness       0.0
+    1  kurtosis      48.0
     """
     embedding = get_embedding(source, column, at_least=3)
     refuse_equal_vectors(embedding)
@@ -152,6 +183,17 @@ def subspace_correlation(model: Any, X: Any) -> Any:
         ``column_a``, ``column_b``, ``mean`` and ``largest`` absolute correlation between a
         dimension of one and a dimension of the other, and ``canonical``: the largest correlation
         of any two directions.
+
+    Examples
+    --------
+    >>> from catspace import EmbeddingRegressor, analysis, make_sales
+    >>> sales = make_sales(n_rows=1_000, n_stores=12, backend="pandas")
+    >>> model = EmbeddingRegressor(max_epochs=5, random_state=0).fit(sales.X, sales.y)
+    >>> analysis.subspace_correlation(model, sales.X)[["column_a", "column_b"]].head(3)
+      column_a     column_b
+    0    store  day_of_week
+    1    store        promo
+    2    store         year
     """
     if not hasattr(model, "transform") or not hasattr(model, "embeddings_"):
         raise InputTypeError(f"A fitted estimator is needed; got {type(model).__name__}.")

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans
 from sklearn.metrics import silhouette_samples, silhouette_score
 
@@ -14,6 +15,7 @@ from catspace.analysis.source import (
     refuse_equal_vectors,
 )
 from catspace.analysis.stability import neighbour_agreement
+from catspace.data.frames import Frame
 from catspace.data.table import Column
 from catspace.data.vocabulary import N_SPECIAL, Vocabulary
 from catspace.embeddings import Embedding
@@ -27,7 +29,7 @@ _SILHOUETTE_SAMPLE = 5_000
 
 def nearest(
     source: Any, column: str, category: Any, *, k: int = 5, with_agreement: bool = False
-) -> Any:
+) -> Frame:
     """Return the categories closest to one category.
 
     Parameters
@@ -43,10 +45,22 @@ def nearest(
 
     Returns
     -------
-    DataFrame of shape (k, 4 or 5)
+    DataFrame of shape (k, 6 or 7)
         ``category``, ``distance``, ``count`` (rows in training), ``evidence`` (how much of its
-        vector is due to its own rows, from 0 to 1: see `Embedding.evidence`) and, if asked for,
-        ``agreement``: the share of networks in which it is among the k nearest too.
+        vector is due to its own rows, from 0 to 1: see `Embedding.evidence`), if asked for
+        ``agreement`` (the share of the other networks in which it is among the k nearest too),
+        and in every row the ``anchor`` whose neighbours they are, and its ``column``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from catspace import EmbeddingRegressor, analysis
+    >>> X = pd.DataFrame({"town": ["Aachen", "Bonn", "Celle", "Dresden"] * 50})
+    >>> model = EmbeddingRegressor(n_networks=2, random_state=1).fit(X, [1.0, 1.1, 3.0, 3.1] * 50)
+    >>> analysis.nearest(model, "town", "Aachen", k=2, with_agreement=True).round(1)
+      category  distance  count  evidence  agreement
+    0     Bonn       0.0     50       1.0        1.0
+    1    Celle       0.4     50       1.0        1.0
     """
     embedding = get_embedding(source, column)
     positions, distances = embedding.search(embedding.vector(category), k=k, without=[category])
@@ -59,6 +73,8 @@ def nearest(
     if with_agreement:
         networks = get_network_embeddings(source, column)
         columns["agreement"] = neighbour_agreement(networks, category, positions, k=k)
+    columns["anchor"] = _repeated(embedding, category, len(positions))
+    columns["column"] = embedding.column
     return frame_of(embedding.backend, columns)
 
 
@@ -77,6 +93,17 @@ def analogy(source: Any, column: str, a: Any, b: Any, c: Any, *, k: int = 5) -> 
     -------
     DataFrame of shape (k, 2)
         ``category`` and ``distance`` from the point that was looked for.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from catspace import EmbeddingRegressor, analysis
+    >>> X = pd.DataFrame({"town": ["Aachen", "Bonn", "Celle", "Dresden"] * 50})
+    >>> model = EmbeddingRegressor(random_state=1).fit(X, [1.0, 1.1, 3.0, 3.1] * 50)
+    >>> # What is to Celle as Bonn is to Aachen?
+    >>> analysis.analogy(model, "town", "Aachen", "Bonn", "Celle", k=1).round(1)
+      category  distance
+    0  Dresden       0.1
     """
     embedding = get_embedding(source, column, at_least=4)
     point = embedding.vector(c) + embedding.vector(b) - embedding.vector(a)
@@ -97,14 +124,32 @@ def direction(source: Any, column: str, a: Any, b: Any) -> Any:
 
     Returns
     -------
-    DataFrame of shape (n_categories, 4)
+    DataFrame of shape (n_categories, 7)
         ``category``, ``count``, ``position`` (0 at a, 1 at b) and ``distance`` from the line;
-        sorted by position.
+        sorted by position. In every row ``a``, ``b`` and the ``column``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from catspace import EmbeddingRegressor, analysis
+    >>> X = pd.DataFrame({"town": ["Aachen", "Bonn", "Celle", "Dresden"] * 50})
+    >>> model = EmbeddingRegressor(random_state=1).fit(X, [1.0, 1.1, 3.0, 3.1] * 50)
+    >>> analysis.direction(model, "town", "Aachen", "Dresden").round(1)
+      category  count  position  distance
+    0   Aachen     50       0.0       0.0
+    1     Bonn     50       0.1       0.0
+    2    Celle     50       0.9       0.1
+    3  Dresden     50       1.0       0.0
     """
     embedding = get_embedding(source, column, at_least=2)
     position, off_line = _along(embedding, a, b)
     order = np.argsort(position, kind="stable")
-    columns = {"position": position[order], "distance": off_line[order]}
+    columns = {
+        "position": position[order],
+        "distance": off_line[order],
+        "a": _repeated(embedding, a, len(order)),
+        "b": _repeated(embedding, b, len(order)),
+    }
     return category_frame(embedding, columns, order)
 
 
@@ -128,6 +173,18 @@ def explain_direction(source: Any, column: str, a: Any, b: Any, X: Any) -> Any:
     DataFrame of shape (n_columns - 1, 2)
         ``column`` and ``explained``, from 0 to 1, most telling first. Numbers are cut into ten
         parts of equal size.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from catspace import EmbeddingRegressor, analysis
+    >>> X = pd.DataFrame({"town": ["Aachen", "Bonn", "Celle", "Dresden"] * 50})
+    >>> model = EmbeddingRegressor(random_state=1).fit(X, [1.0, 1.1, 3.0, 3.1] * 50)
+    >>> table = X.assign(region=["west", "west", "east", "east"] * 50, even=[0, 1, 0, 1] * 50)
+    >>> analysis.explain_direction(model, "town", "Aachen", "Dresden", table).round(1)
+       column  explained
+    0  region        1.0
+    1    even        0.0
     """
     embedding = get_embedding(source, column, at_least=2)
     table = read_any(X)
@@ -167,9 +224,23 @@ def cluster(
 
     Returns
     -------
-    DataFrame of shape (n_categories, 4)
+    DataFrame of shape (n_categories, 5)
         ``category``, ``count``, ``cluster`` (numbered by size, 0 the largest; -1 is what HDBSCAN
-        calls noise) and ``silhouette``: how well a category fits its cluster, from -1 to 1.
+        calls noise), ``silhouette`` (how well a category fits its cluster, from -1 to 1) and, in
+        every row, the ``column``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from catspace import EmbeddingRegressor, analysis
+    >>> X = pd.DataFrame({"town": ["Aachen", "Bonn", "Celle", "Dresden"] * 50})
+    >>> model = EmbeddingRegressor(random_state=1).fit(X, [1.0, 1.1, 3.0, 3.1] * 50)
+    >>> analysis.cluster(model, "town", n_clusters=2).round(1)
+      category  count  cluster  silhouette
+    0   Aachen     50        1         0.9
+    1     Bonn     50        1         0.9
+    2    Celle     50        0         0.8
+    3  Dresden     50        0         0.8
     """
     embedding = get_embedding(source, column, at_least=3)
     refuse_equal_vectors(embedding)
@@ -188,6 +259,14 @@ def cluster(
     labels = _by_size(labels)
     columns = {"cluster": labels, "silhouette": _silhouettes(vectors, labels)}
     return category_frame(embedding, columns)
+
+
+def _repeated(embedding: Embedding, category: Any, n: int) -> pa.Array:
+    """Return one category n times; null for missing values, and others without a vector."""
+    position = embedding.vocabulary.code(category, embedding.column) - N_SPECIAL
+    if position < 0:
+        return pa.nulls(n, embedding.category_array([]).type)
+    return embedding.category_array([position] * n)
 
 
 def _along(embedding: Embedding, a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:

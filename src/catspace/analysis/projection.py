@@ -41,10 +41,23 @@ def project(source: Any, column: str, *, method: str = "pca", random_state: int 
 
     Returns
     -------
-    DataFrame of shape (n_categories, 5)
-        ``category``, ``count``, ``x``, ``y`` and ``trustworthiness`` (of the whole picture: 1
+    DataFrame of shape (n_categories, 6)
+        ``category``, ``count``, ``x``, ``y``, ``trustworthiness`` (of the whole picture: 1
         where all that are neighbours in the plane are neighbours in the space too, about 0.5
-        where it is chance).
+        where it is chance) and, in every row, the ``column``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from catspace import EmbeddingRegressor, analysis
+    >>> X = pd.DataFrame({"town": ["Aachen", "Bonn", "Celle", "Dresden"] * 50})
+    >>> model = EmbeddingRegressor(random_state=1).fit(X, [1.0, 1.1, 3.0, 3.1] * 50)
+    >>> analysis.project(model, "town", method="pca")[["category", "count", "x"]].round(1)
+      category  count    x
+    0   Aachen     50  0.2
+    1     Bonn     50  0.2
+    2    Celle     50 -0.2
+    3  Dresden     50 -0.2
     """
     embedding = get_embedding(source, column, at_least=4)
     refuse_equal_vectors(embedding)
@@ -80,10 +93,19 @@ def compare_with_map(
 
     Returns
     -------
-    DataFrame of shape (n_categories, 7)
+    DataFrame of shape (n_categories, 8)
         ``category``, ``map_x`` and ``map_y`` (kilometres east and north of the middle), ``x`` and
         ``y`` (the layout, on the map), ``score`` (1 where it is the map, 0 where it has nothing
-        of it) and ``p_value``.
+        of it), ``p_value`` and, in every row, the ``column``.
+
+    Examples
+    --------
+    >>> from catspace import EmbeddingRegressor, analysis, make_sales
+    >>> sales = make_sales(n_rows=1_000, n_stores=12, backend="pandas")
+    >>> model = EmbeddingRegressor(max_epochs=5, random_state=0).fit(sales.X, sales.y)
+    >>> beside = analysis.compare_with_map(model, "state", sales.truth.state_coordinates)
+    >>> list(beside.columns), beside["category"].tolist()[:3]
+    (['category', 'map_x', 'map_y', 'x', 'y', 'score', 'p_value'], ['BE', 'BW', 'BY'])
     """
     embedding = get_embedding(source, column, at_least=4)
     refuse_equal_vectors(embedding)
@@ -114,6 +136,7 @@ def compare_with_map(
             "y": aligned[:, 1],
             "score": score,
             "p_value": p_value,
+            "column": embedding.column,
         },
     )
 
@@ -138,10 +161,24 @@ def target_along(
 
     Returns
     -------
-    DataFrame of shape (n_categories * (2 + n_random), 6)
+    DataFrame of shape (n_categories * (2 + n_random), 7)
         ``direction`` ("component 1", …, "random 1", …), ``category``, ``position``, ``target``
         (its mean over the category's rows), and of each direction ``pearson`` and ``spearman``,
-        the correlation of position and target.
+        the correlation of position and target. In every row the ``column``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from catspace import EmbeddingRegressor, analysis
+    >>> X = pd.DataFrame({"town": ["Aachen", "Bonn", "Celle", "Dresden"] * 50})
+    >>> y = [1.0, 1.1, 3.0, 3.1] * 50
+    >>> model = EmbeddingRegressor(random_state=1).fit(X, y)
+    >>> analysis.target_along(model, "town", X, y).head(4).round(1)
+         direction category  position  target  pearson  spearman
+    0  component 1   Aachen       0.2     1.0     -1.0      -1.0
+    1  component 1     Bonn       0.2     1.1     -1.0      -1.0
+    2  component 1    Celle      -0.2     3.0     -1.0      -1.0
+    3  component 1  Dresden      -0.2     3.1     -1.0      -1.0
     """
     embedding = get_embedding(source, column, at_least=3)
     refuse_equal_vectors(embedding)
@@ -167,6 +204,7 @@ def target_along(
             "target": means[rows],
             "pearson": np.repeat([pearson for pearson, _ in found], len(has_rows)),
             "spearman": np.repeat([spearman for _, spearman in found], len(has_rows)),
+            "column": embedding.column,
         },
     )
 

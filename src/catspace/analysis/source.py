@@ -9,11 +9,14 @@ import numpy as np
 import pyarrow as pa
 from sklearn.decomposition import PCA
 
-from catspace.data.frames import make_frame
+from catspace.data.frames import Frame, make_frame
 from catspace.data.reading import read_vector
+from catspace.data.schema import Schema
 from catspace.data.table import Table
+from catspace.data.target import as_numbers
 from catspace.embeddings import Embedding, Embeddings
 from catspace.exceptions import InputError, InputTypeError
+from catspace.storage.blocks import read_any
 
 
 def get_embedding(source: Any, column: str | None = None, *, at_least: int = 1) -> Embedding:
@@ -71,7 +74,66 @@ def _get_embeddings(source: Any) -> Embeddings:
     return embeddings
 
 
-def frame_of(backend: str, columns: Mapping[str, Any]) -> Any:
+def get_predictor(model: Any) -> Any:
+    """Return a fitted model that predicts, or say what is needed."""
+    if not hasattr(model, "predict") or not hasattr(model, "fitted_"):
+        raise InputTypeError(
+            f"A fitted model that predicts is needed; got {type(model).__name__}.",
+            hint="vectors alone cannot be asked; catspace.load(path) gives the model back.",
+        )
+    return model
+
+
+def read_features(model: Any, X: Any) -> Table:
+    """Return the columns that a model knows, of a table or a file that may hold more."""
+    learned = model.fitted_.learned
+    return _conform(model, read_any(X, learned.encoder.kinds))
+
+
+def read_labelled(model: Any, X: Any, y: Any = None) -> tuple[Table, np.ndarray]:
+    """Return the columns that a model knows, and the target beside them.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X : table, or path to a CSV or Parquet file
+        It may hold more columns than the model knows.
+    y : array-like of shape (n_samples,), or str, optional
+        The target, or the name of its column; by default the column that fit took it from.
+
+    Returns
+    -------
+    table : Table
+    target : array of shape (n_samples,) or (n_samples, n_outputs)
+        Numbers as float64, labels as they are.
+    """
+    learned = model.fitted_.learned
+    name = y if isinstance(y, str) else learned.schema.target
+    table = read_any(X, learned.kinds(name))
+    if y is None:
+        if name not in table.names:
+            raise InputError(
+                "The target is needed beside the table.",
+                hint='pass y, or its name: y="Sales".',
+            )
+        y = name
+    target = read_vector(table.pop(y)[1] if isinstance(y, str) else y, "target")
+    if target.ndim == 0 or len(target) != table.n_rows:
+        n_targets = len(target) if target.ndim else "is one value"
+        raise InputError(f"The table has {table.n_rows} rows and the target {n_targets}.")
+    if not learned.is_classification:
+        target = as_numbers(target)
+    elif any(value is None or value != value for value in target.tolist()):
+        raise InputError("Input y contains NaN: the class of some rows is missing.")
+    return _conform(model, table), target
+
+
+def _conform(model: Any, table: Table) -> Table:
+    schema: Schema = model.fitted_.learned.schema
+    return schema.conform(table, type(model).__name__, is_file=True)
+
+
+def frame_of(backend: str, columns: Mapping[str, Any]) -> Frame:
     """Return columns as a frame of the kind that the user works with.
 
     A single number stands in every row.
@@ -87,6 +149,9 @@ def category_frame(
 ) -> Any:
     """Return a frame of categories, with their counts and what else is said of them.
 
+    The name of the column stands in every row, so that frames of several columns can be put
+    together, and a picture knows what it shows.
+
     Parameters
     ----------
     embedding : Embedding
@@ -97,6 +162,7 @@ def category_frame(
     """
     counts = embedding.counts if positions is None else embedding.counts[positions]
     said = {"category": embedding.category_array(positions), "count": counts, **columns}
+    said["column"] = embedding.column
     return frame_of(embedding.backend, said)
 
 

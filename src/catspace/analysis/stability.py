@@ -28,12 +28,25 @@ def stability(source: Any, column: str, *, k: int = 10) -> Any:
 
     Returns
     -------
-    DataFrame of shape (n_categories, 5)
+    DataFrame of shape (n_categories, 6)
         ``category``, ``count``, ``overlap`` (the share of a category's k nearest that two
         networks have in common, averaged over pairs of networks), ``chance`` (what unrelated
-        networks would have in common) and ``procrustes`` (of the whole column: 0 where two spaces
+        networks would have in common), ``procrustes`` (of the whole column: 0 where two spaces
         are the same but for rotation and scale, 1 where they have nothing in common; averaged
-        over pairs).
+        over pairs) and, in every row, the ``column``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from catspace import EmbeddingRegressor, analysis
+    >>> X = pd.DataFrame({"town": ["Aachen", "Bonn", "Celle", "Dresden"] * 50})
+    >>> model = EmbeddingRegressor(n_networks=2, random_state=1).fit(X, [1.0, 1.1, 3.0, 3.1] * 50)
+    >>> analysis.stability(model, "town", k=1).round(1)
+      category  count  overlap  chance  procrustes
+    0   Aachen     50      1.0     0.3         0.0
+    1     Bonn     50      1.0     0.3         0.0
+    2    Celle     50      1.0     0.3         0.0
+    3  Dresden     50      1.0     0.3         0.0
     """
     networks = get_network_embeddings(source, column)
     if len(networks) < 2:

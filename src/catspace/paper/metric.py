@@ -35,7 +35,8 @@ def run(request: Request) -> list[Record]:
     answers: dict[str, list[Record]] = {}
     page = [subject.origin + "\n"]
     with bar(console, "training for the dimensions") as progress:
-        for title, frame in question_the_metric(subject, problem, progress=progress):
+        for title, answer in question_the_metric(subject, problem, progress=progress):
+            frame = answer.drop(columns="column", errors="ignore")  # The title names it.
             answers[title] = frame_records(frame)
             page.append(f"**{title}**\n\n{frame_table(frame)}")
             show_markdown(console, page[-1])
@@ -134,7 +135,7 @@ def _parts_of_the_distance(model: Any, by_model: analysis.DistanceMatrix) -> Ite
     dim = model.embeddings_["store"].dim
     frame: Any = analysis.components(model, "store", n_components=dim)
     assert list(frame["category"]) == by_model.categories
-    positions = frame.drop(columns=["category", "count"]).to_numpy()  # (n_categories, n_components)
+    positions = frame.filter(like="component ").to_numpy()  # (n_categories, n_components)
     metric = squareform(by_model.values, checks=False)
     learned = pdist(positions)
     rows = []
@@ -238,7 +239,7 @@ def _meaning_of_components(subject: Subject) -> pd.DataFrame:
         "growth": mean(spring & (X["year"] == 2014)) - mean(spring & (X["year"] == 2013)),
     }
     frame: Any = analysis.components(subject.model, "store")
-    components = frame.set_index("category").drop(columns="count")
+    components = frame.set_index("category").filter(like="component ")
     return pd.DataFrame(
         [
             {"property": name, **components.corrwith(values.reindex(components.index)).to_dict()}

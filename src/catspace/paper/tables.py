@@ -66,6 +66,8 @@ def _report(request: Request, records: Sequence[Record]) -> None:
             path,
             X,
             y,
+            X_val=problem.frames.test,
+            y_val=problem.y_test,
             target_name="sales",
             scores=scores,
             on_step=lambda column: progress(columns.index(column) / len(columns)),
