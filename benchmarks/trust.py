@@ -1,6 +1,6 @@
 """Is anything lost, silent or let in? Campaigns against catspace, each bounded and seeded.
 
-`python benchmarks/trust.py` runs all of them, which takes about two hours;
+`python benchmarks/trust.py` runs all of them, which takes about three hours;
 `python benchmarks/trust.py --scale 0.01 --only damage craft` a hundredth of two.
 """
 

@@ -1,3 +1,4 @@
+import hypothesis
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -5,6 +6,10 @@ import pyarrow as pa
 import pytest
 
 from catspace import EmbeddingRegressor, make_sales
+
+# How long an example takes says more about the machine than about the code.
+hypothesis.settings.register_profile("catspace", deadline=None)
+hypothesis.settings.load_profile("catspace")
 
 
 @pytest.fixture(params=["pandas", "polars", "pyarrow"])

@@ -9,7 +9,9 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from catspace import analysis, distributed, plots
+    from catspace import analysis
+    from catspace import distributed as distributed
+    from catspace import plots as plots
     from catspace.datasets import load_rossmann, make_sales
     from catspace.embeddings import Embedding, Embeddings
     from catspace.estimators import (
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
         EmbeddingRegressor,
         load,
     )
-    from catspace.export.onnx import to_onnx
-    from catspace.export.report import write_report
+    from catspace.export.onnx import to_onnx as to_onnx
+    from catspace.export.report import make_report, write_report
 
 __version__ = version("catspace")
 
@@ -31,6 +33,7 @@ _HOME_OF = {
     "Embeddings": "catspace.embeddings",
     "load": "catspace.estimators",
     "load_rossmann": "catspace.datasets",
+    "make_report": "catspace.export.report",
     "make_sales": "catspace.datasets",
     "to_onnx": "catspace.export.onnx",
     "write_report": "catspace.export.report",
@@ -38,6 +41,7 @@ _HOME_OF = {
 
 _MODULES = ("analysis", "distributed", "plots")
 
+# What a base install has. The others need their extras, and are there by name: catspace.plots.
 __all__ = [
     "Embedding",
     "EmbeddingClassifier",
@@ -45,12 +49,10 @@ __all__ = [
     "EmbeddingRegressor",
     "Embeddings",
     "analysis",
-    "distributed",
     "load",
     "load_rossmann",
+    "make_report",
     "make_sales",
-    "plots",
-    "to_onnx",
     "write_report",
 ]
 
@@ -64,4 +66,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *_HOME_OF, *_MODULES})

@@ -44,6 +44,13 @@ class SalesTruth:
         On log(sales).
     state_coordinates : dict of state to (latitude, longitude)
         In degrees. Season, Christmas and promotion act by these, smoothly.
+
+    Examples
+    --------
+    >>> from catspace import make_sales
+    >>> truth = make_sales(n_rows=1_000, n_stores=10).truth
+    >>> truth.store_effect.shape, truth.state_coordinates["BE"]
+    ((10,), (52.5, 13.4))
     """
 
     store_effect: np.ndarray
@@ -66,6 +73,13 @@ class SalesData:
         Sales.
     truth : SalesTruth or None
         Only of generated data.
+
+    Examples
+    --------
+    >>> from catspace import make_sales
+    >>> sales = make_sales(n_rows=1_000, n_stores=10, backend="pandas")
+    >>> list(sales.X.columns), sales.y.shape
+    (['store', 'day_of_week', 'promo', 'year', 'month', 'day', 'state'], (1000,))
     """
 
     X: Any
@@ -174,6 +188,21 @@ def load_rossmann(path: str | Path, *, backend: str | None = None) -> SalesData:
     Returns
     -------
     SalesData
+
+    Examples
+    --------
+    >>> import os
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from catspace import load_rossmann
+    >>> with tempfile.TemporaryDirectory() as folder:  # in place of Kaggle's files
+    ...     train = ["Store,DayOfWeek,Date,Sales,Open,Promo", "1,5,2015-07-31,5263,1,1"]
+    ...     states = ["Store,State", "1,HE"]
+    ...     _ = Path(folder, "train.csv").write_text(os.linesep.join(train))
+    ...     _ = Path(folder, "store_states.csv").write_text(os.linesep.join(states))
+    ...     sales = load_rossmann(folder)
+    >>> list(sales.X.columns), sales.y
+    (['store', 'day_of_week', 'promo', 'year', 'month', 'day', 'state'], array([5263.]))
     """
     folder = Path(path)
     if (folder / "rossmann").is_dir():

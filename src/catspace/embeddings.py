@@ -13,12 +13,20 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from catspace.data.encoding import TableEncoder
-from catspace.data.frames import make_frame
+from catspace.data.frames import Frame, make_frame
 from catspace.data.origin import Origin
 from catspace.data.reading import read_table
-from catspace.data.vocabulary import N_SPECIAL, SPECIAL_NAMES, Vocabulary, category_array
+from catspace.data.vocabulary import (
+    MISSING,
+    N_SPECIAL,
+    RARE,
+    SPECIAL_NAMES,
+    Vocabulary,
+    category_array,
+)
 from catspace.exceptions import InputError, UnknownCategoryError, did_you_mean
 from catspace.names import visible
+from catspace.notebook import Space, describe_space, describe_spaces
 from catspace.storage.document import read_model
 from catspace.storage.writing import explaining, replacing, write_text
 
@@ -39,6 +47,23 @@ class Embedding:
         What the column is made of in a table; by default it stands there as it is.
     smooth : float, default=0
         How strongly its vectors were drawn towards *unseen* in training, in rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from catspace import EmbeddingRegressor
+    >>> X = pd.DataFrame({"town": ["Aachen", "Bonn", "Celle", None] * 50})
+    >>> model = EmbeddingRegressor(random_state=1).fit(X, [1.0, 1.1, 3.0, 2.0] * 50)
+    >>> town = model.embeddings_["town"]
+    >>> town
+    Embedding('town': 3 categories in 2 dimensions)
+    >>> town.categories, town.counts.tolist()
+    (['Aachen', 'Bonn', 'Celle'], [50, 50, 50])
+    >>> town.vector("Bonn").shape, town.vector(None).shape
+    ((2,), (2,))
+    >>> town.nearest("Aachen", k=1)[["category", "count"]]
+      category  count
+    0     Bonn     50
     """
 
     column: str
@@ -84,6 +109,22 @@ class Embedding:
     def __repr__(self) -> str:
         return f"Embedding({self.column!r}: {len(self)} categories in {self.dim} dimensions)"
 
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: a small map, counts, the most frequent categories."""
+        return describe_space(self._space())
+
+    def _space(self) -> Space:
+        counts = self.vocabulary.counts
+        return Space(
+            self.column,
+            self.categories,
+            self.counts,
+            self.evidence,
+            self.vectors,
+            n_missing=int(counts[MISSING]),
+            n_rare=int(counts[RARE]),
+        )
+
     def vector(self, category: Any) -> np.ndarray:
         """Return the vector of one category; of missing values for None.
 
@@ -109,7 +150,7 @@ class Embedding:
         origin = self.origin or Origin(self.column)
         return self.vocabulary.encode(origin.read(read_table(X)))
 
-    def nearest(self, category: Any, k: int = 5) -> Any:
+    def nearest(self, category: Any, k: int = 5) -> Frame:
         """Return the categories closest to one category.
 
         Distance is Euclidean in the learned space, so it reflects the target
@@ -189,7 +230,7 @@ class Embedding:
         kept = np.concatenate([np.arange(N_SPECIAL), N_SPECIAL + np.sort(positions)])
         return replace(self, vocabulary=self.vocabulary.select(positions), table=self.table[kept])
 
-    def to_frame(self, *, include_special: bool = False) -> Any:
+    def to_frame(self, *, include_special: bool = False) -> Frame:
         """Return categories, counts and vectors as one frame.
 
         Parameters
@@ -279,7 +320,19 @@ class Embedding:
 
 
 class Embeddings(Mapping[str, Embedding]):
-    """The embeddings of all categorical columns of a model, by column."""
+    """The embeddings of all categorical columns of a model, by column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from catspace import EmbeddingRegressor
+    >>> X = pd.DataFrame({"town": ["Bonn", "Jena"] * 50, "day": ["Mon", "Tue", "Wed", "Thu"] * 25})
+    >>> model = EmbeddingRegressor(random_state=0).fit(X, [1.0, 2.0] * 50)
+    >>> model.embeddings_
+    Embeddings(town: 2x1, day: 4x2)
+    >>> list(model.embeddings_), model.embeddings_["day"].dim
+    (['town', 'day'], 2)
+    """
 
     def __init__(self, embeddings: Mapping[str, Embedding]) -> None:
         self._embeddings = dict(embeddings)
@@ -333,6 +386,14 @@ class Embeddings(Mapping[str, Embedding]):
             f"{visible(name)}: {len(e)}x{e.dim}" for name, e in self._embeddings.items()
         )
         return f"Embeddings({inside})"
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: the columns, each with a map as large as a stamp."""
+        return self.describe()
+
+    def describe(self, title: str = "") -> str:
+        """Return the columns as a table of HTML, under a title."""
+        return describe_spaces((each._space() for each in self.values()), title)
 
 
 def _evidence(counts: np.ndarray, smooth: float) -> np.ndarray:

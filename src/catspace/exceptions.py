@@ -22,6 +22,16 @@ class CatspaceError(ValueError):
         What was wrong, where, and the value that was seen.
     hint : str, optional
         What to do next; shown on a line of its own.
+
+    Examples
+    --------
+    >>> from catspace import EmbeddingRegressor
+    >>> from catspace.exceptions import CatspaceError
+    >>> try:
+    ...     EmbeddingRegressor(embedding_dim=-3).fit({"town": ["Aachen", "Bonn"]}, [1.0, 2.0])
+    ... except CatspaceError as error:
+    ...     print(error)
+    embedding_dim must be "auto", a positive int, or a dict of column to int; got -3.
     """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
@@ -29,22 +39,75 @@ class CatspaceError(ValueError):
 
 
 class InputError(CatspaceError):
-    """A table, target or weight that cannot be used."""
+    """A table, target or weight that cannot be used.
+
+    Examples
+    --------
+    >>> from catspace import EmbeddingRegressor
+    >>> from catspace.exceptions import InputError
+    >>> try:
+    ...     EmbeddingRegressor().fit({"town": ["Aachen", "Bonn"]}, [1.0, None])
+    ... except InputError as error:
+    ...     print(error)
+    Input y contains NaN, first in row 1 (1 in all).
+    Hint: drop the rows whose target is not known.
+    """
 
 
 class ParameterError(CatspaceError):
-    """A constructor parameter with a value that means nothing."""
+    """A constructor parameter with a value that means nothing.
+
+    Examples
+    --------
+    >>> from catspace import EmbeddingRegressor
+    >>> from catspace.exceptions import ParameterError
+    >>> try:
+    ...     EmbeddingRegressor(embedding_dim={"Town": 2}).fit({"town": ["Bonn", "Jena"]}, [1, 2])
+    ... except ParameterError as error:
+    ...     print(error)
+    embedding_dim names 'Town', which is not a categorical column. Did you mean 'town'?
+    """
 
 
 class UnknownCategoryError(CatspaceError, KeyError):
-    """A category that the fitted model does not know."""
+    """A category that the fitted model does not know.
+
+    Examples
+    --------
+    >>> from catspace import EmbeddingRegressor
+    >>> from catspace.exceptions import UnknownCategoryError
+    >>> model = EmbeddingRegressor().fit({"town": ["Aachen", "Bonn"] * 50}, [1.0, 2.0] * 50)
+    >>> try:
+    ...     model.embeddings_["Town"]
+    ... except UnknownCategoryError as error:
+    ...     print(error)
+    There is no embedding of a column 'Town'. Did you mean 'town'?
+    Hint: the embedded columns are: town.
+    """
 
     # KeyError shows the repr of its argument; the sentence is meant to be read.
     __str__ = CatspaceError.__str__
 
 
 class ModelFileError(CatspaceError):
-    """A model file that is damaged, foreign or newer than this library."""
+    """A model file that is damaged, foreign or newer than this library.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import catspace
+    >>> from catspace.exceptions import ModelFileError
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "towns.catspace")
+    ...     _ = file.write_bytes(b"no model")
+    ...     try:
+    ...         catspace.load(file)
+    ...     except ModelFileError as error:
+    ...         print(str(error).replace(folder, "…"))
+    '…/towns.catspace' is not a catspace model file.
+    Hint: model.save(path) writes one.
+    """
 
 
 class NotEnoughMemoryError(CatspaceError, MemoryError):
@@ -52,7 +115,18 @@ class NotEnoughMemoryError(CatspaceError, MemoryError):
 
 
 class InputTypeError(CatspaceError, TypeError):
-    """Something that is not a table at all."""
+    """Something that is not a table at all.
+
+    Examples
+    --------
+    >>> from catspace import EmbeddingRegressor
+    >>> from catspace.exceptions import InputTypeError
+    >>> try:
+    ...     EmbeddingRegressor().fit(12, [1.0])
+    ... except InputTypeError as error:
+    ...     print(error)
+    A table is needed: pandas, polars, Arrow, a 2-d array or a path to CSV or Parquet; got int.
+    """
 
 
 class CatspaceWarning(UserWarning):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.campaigns import files, full_disk, kills, names, threads
+from tests.campaigns import files, full_disk, kills, names, nodes, threads
 from tests.campaigns.outcome import Outcome
 
 
@@ -25,4 +25,5 @@ CAMPAIGNS = {
     "threads": Campaign("fits and predictions in threads", threads.use_threads, 200, 18),
     "disk": Campaign("writes to a full disk", full_disk.fill_disks, 1_000, 6),
     "names": Campaign("hostile names", names.show_names, 200, 10),
+    "nodes": Campaign("nodes lost in a fit on a cluster", nodes.lose_nodes, 50, 1),
 }

@@ -1,7 +1,7 @@
 """Hostile names, in every place where a person sees them.
 
 Each name is that of a column, of its categories and of the target's classes, in a model that is
-then shown in a terminal, as a page, as CSV, as SVG and as an ONNX graph.
+then shown in a terminal, as a page and in a browser, as CSV, as SVG and as an ONNX graph.
 """
 
 import csv
@@ -11,10 +11,10 @@ import random
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
@@ -24,6 +24,7 @@ import catspace
 from catspace import EmbeddingClassifier, analysis, to_onnx, write_report
 from catspace.exceptions import CatspaceError, CatspaceWarning
 from catspace.names import visible
+from tests.campaigns.browser import Browser, open_browser
 from tests.campaigns.commands import command
 from tests.campaigns.outcome import Outcome
 
@@ -54,19 +55,28 @@ def hostile_names(n_names: int, seed: int) -> list[str]:
 def show_names(n_cases: int, *, seed: int, folder: Path) -> Outcome:
     """Show names in a terminal, a page, a CSV file, a picture and an ONNX graph."""
     outcome = Outcome()
-    harmless = _Subject("town", folder)
-    tags = _tags(harmless.page())
-    for name in hostile_names(n_cases, seed):
-        outcome.n_cases += 1
-        before = len(outcome.wrong)
-        with _judging(outcome, f"{name!r}, fit"):
-            subject = _Subject(name, folder)
-        if len(outcome.wrong) > before:
-            continue
-        for place in ("terminal", "page", "csv", "svg", "onnx"):
-            with _judging(outcome, f"{name!r}, {place}"):
-                outcome.counts[f"{place}: {_SHOW[place](subject, tags)}"] += 1
+    with open_browser() as browser:
+        harmless = _Subject("town", folder)
+        scene = _Scene(_tags(harmless.page()), browser)
+        _show_in_browser(harmless, scene)
+        for name in hostile_names(n_cases, seed):
+            outcome.n_cases += 1
+            before = len(outcome.wrong)
+            with _judging(outcome, f"{name!r}, fit"):
+                subject = _Subject(name, folder)
+            if len(outcome.wrong) > before:
+                continue
+            for place, show in _SHOW.items():
+                with _judging(outcome, f"{name!r}, {place}"):
+                    outcome.counts[f"{place}: {show(subject, scene)}"] += 1
     return outcome
+
+
+class _Scene(NamedTuple):
+    """What names are shown with."""
+
+    tags: list[str]  # the elements of any page
+    browser: Browser | None
 
 
 def _judging(outcome: Outcome, name: str) -> Any:
@@ -79,9 +89,16 @@ class _Subject:
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name, self.folder = name, folder
-        self.categories = [name, f"{name}2", f"x{name}"]
+        self.few = [name, f"{name}2", f"x{name}"]
+        self.categories = [*self.few, f"{name}3", f"y{name}"]
         self.classes = [f"{name}!", f"y{name}"]
-        self.X = pd.DataFrame({name: self.categories * 20, "size of it": np.arange(60.0) % 7})
+        self.X = pd.DataFrame(
+            {
+                name: self.categories * 12,
+                f"{name} too": self.few * 20,
+                "size of it": np.arange(60.0) % 7,
+            }
+        )
         self.y = np.array(self.classes * 30, dtype=object)
         settings = {"max_epochs": 1, "smooth": 0, "random_state": 0, "n_jobs": 1}
         with warnings.catch_warnings():
@@ -101,7 +118,7 @@ class _Subject:
         return path.read_text(encoding="utf-8")
 
 
-def _show_in_terminal(subject: _Subject, tags: Sequence[str]) -> str:
+def _show_in_terminal(subject: _Subject, scene: _Scene) -> str:
     """Ask commands about the model: they show each name, and nothing that a terminal obeys."""
     name, table = subject.name, subject.folder / "named.parquet"
     subject.X.to_parquet(table)
@@ -127,13 +144,22 @@ def _check_obeyed(text: str) -> None:
     assert not obeyed, f"a terminal obeys {obeyed}"
 
 
-def _show_as_page(subject: _Subject, tags: Sequence[str]) -> str:
+def _show_as_page(subject: _Subject, scene: _Scene) -> str:
     """Write a page: its elements are those of any page, and its data have the names as they are."""
     page = subject.page()
-    assert _tags(page) == tags, "the page has other elements"
+    assert _tags(page) == scene.tags, "the page has other elements"
     data = json.loads(page.split('id="data">', 1)[1].split("</script>", 1)[0])
     texts = set(_texts(data))
     assert subject.name in texts, "the page lacks the name"
+    return "shown"
+
+
+def _show_in_browser(subject: _Subject, scene: _Scene) -> str:
+    """Open the page: whatever can be seen, pointed at and picked has the names, as text."""
+    if scene.browser is None:
+        return "there is none"
+    path = subject.folder / "page.html"  # which has been written
+    scene.browser.look(path, subject.name, subject.name, subject.categories, subject.few)
     return "shown"
 
 
@@ -167,7 +193,7 @@ def _texts(value: Any) -> Iterable[str]:
         yield value
 
 
-def _show_as_csv(subject: _Subject, tags: Sequence[str]) -> str:
+def _show_as_csv(subject: _Subject, scene: _Scene) -> str:
     """Predict into a CSV file: no cell is a formula, and the names can be had back."""
     table, out = subject.folder / "named.parquet", subject.folder / "out.csv"
     subject.X.to_parquet(table)
@@ -201,7 +227,7 @@ def _unquoted(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
-def _show_as_svg(subject: _Subject, tags: Sequence[str]) -> str:
+def _show_as_svg(subject: _Subject, scene: _Scene) -> str:
     """Draw pictures: well-formed, of nothing but shapes and text, with the names in it."""
     from matplotlib import pyplot as plt
 
@@ -222,13 +248,13 @@ def _show_as_svg(subject: _Subject, tags: Sequence[str]) -> str:
     for category in near["category"]:
         text = visible(category)
         if "$" not in text and "\\" not in text:  # which matplotlib writes in ways of its own
-            assert "".join(text[:20].split()) in "".join(texts.split()), (
+            assert "".join(text[:12].split()) in "".join(texts.split()), (
                 f"{category!r} is not shown"
             )
     return "shown"
 
 
-def _show_as_onnx(subject: _Subject, tags: Sequence[str]) -> str:
+def _show_as_onnx(subject: _Subject, scene: _Scene) -> str:
     """Hand out a graph: it runs, its input has the name of the column, its labels are classes."""
     import onnxruntime
 
@@ -248,6 +274,7 @@ def _show_as_onnx(subject: _Subject, tags: Sequence[str]) -> str:
 _SHOW = {
     "terminal": _show_in_terminal,
     "page": _show_as_page,
+    "browser": _show_in_browser,
     "csv": _show_as_csv,
     "svg": _show_as_svg,
     "onnx": _show_as_onnx,

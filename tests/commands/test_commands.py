@@ -175,7 +175,7 @@ def test_neighbours_are_those_of_the_embedding(files):
 def test_vectors_are_written_in_every_format(files, name):
     folder, _ = files
     out = f"{folder}/{name}"
-    run("embeddings", folder / "sales.catspace", "--column", "store", "-o", out)
+    run("embeddings", folder / "sales.catspace", "store", "-o", out)
     embedding = catspace.load(folder / "sales.catspace").embeddings_["store"]
     if name.endswith(".csv"):
         written = pd.read_csv(out)["store_0"].to_numpy()
@@ -263,8 +263,8 @@ def test_names_that_look_like_formulas_are_made_safe_in_csv(tmp_path):
     frame.to_parquet(tmp_path / "t.parquet")
     model = tmp_path / "m.catspace"
     run("fit", tmp_path / "t.parquet", "--target", "y", "-o", model)
-    run("embeddings", model, "--column", "town", "-o", tmp_path / "v.csv")
-    run("embeddings", model, "--column", "town", "-o", tmp_path / "v.parquet")
+    run("embeddings", model, "town", "-o", tmp_path / "v.csv")
+    run("embeddings", model, "town", "-o", tmp_path / "v.parquet")
     assert set(pd.read_csv(tmp_path / "v.csv")["category"]) == {"'=1+1", "'@b", "c", "'-d"}
     assert set(pd.read_parquet(tmp_path / "v.parquet")["category"]) == {"=1+1", "@b", "c", "-d"}
 

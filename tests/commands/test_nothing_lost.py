@@ -74,9 +74,10 @@ def test_rows_that_cannot_be_scored_are_a_sentence_beside_a_saved_model(
     def fail(*arguments):
         raise InputError("Column 'size' holds infinity.", hint="replace it.")
 
-    monkeypatch.setattr("catspace.commands.scores._features", fail)
     out = tmp_path / "m.catspace"
-    done = run("fit", sales, "--target", "y", "--task", "regression", "-o", out)
+    with monkeypatch.context() as patched:
+        patched.setattr(catspace.EmbeddingRegressor, "encode", fail)
+        done = run("fit", sales, "--target", "y", "--task", "regression", "-o", out)
     assert "There are no scores: Column 'size' holds infinity." in done.output
     assert catspace.load(out).predict(sales).shape == (60,)
 
@@ -95,12 +96,12 @@ def test_the_model_is_there_before_it_is_scored(sales, tmp_path, monkeypatch):
 def test_scores_of_classes_are_those_of_scikit_learn():
     from sklearn.metrics import accuracy_score, log_loss
 
-    from catspace.commands.scores import _score_classes
+    from catspace.analysis.scoring import score_classes
 
     rng = np.random.default_rng(0)
     classes, shares = np.array(["a", "b", "c"]), rng.dirichlet(np.ones(3), 50)
     true = classes[rng.integers(3, size=50)]
-    found = _score_classes(true, shares, classes)
+    found = score_classes(true, shares, classes)
     assert found["accuracy"] == accuracy_score(true, classes[shares.argmax(axis=1)])
     assert found["log loss"] == pytest.approx(log_loss(true, shares, labels=classes))
 
@@ -128,7 +129,7 @@ def test_no_command_writes_over_what_it_reads(sales, tmp_path):
         ["predict", model, sales, "-o", sales],
         ["predict", model, tmp_path / "*.csv", "-o", sales],
         ["transform", model, sales, "-o", model],
-        ["embeddings", model, "--column", "town", "-o", model],
+        ["embeddings", model, "town", "-o", model],
         ["report", model, "-o", model],
         ["report", model, "--data", sales, "-o", sales],
         ["export", model, "--onnx", model],

@@ -28,6 +28,8 @@ KEPT = {
     "unsigned integers": np.array([2**63, 2**63 + 1, 2**64 - 1], dtype=np.uint64),
     "integers past 64 bits": [2**70, 2**70 + 1, 5],
     "unsigned beside negative": [2**63 + 1, 2**63 + 2, -1],
+    "decimals past all doubles": [Decimal("1e400"), Decimal("1e401"), Decimal("1.5")],
+    "durations past 64 bits": [datetime.timedelta(5 * 10**8), datetime.timedelta(1)],
     "neighbouring doubles": [0.1, np.nextafter(0.1, 1)],
     "singles": np.array([0.1, np.nextafter(np.float32(0.1), np.float32(1))], dtype=np.float32),
     "halves": np.array([0.1, 0.2], dtype=np.float16),
@@ -84,6 +86,16 @@ def test_values_that_the_table_tells_apart_are_two_categories(values):
         assert sorted(vocabulary.encode(column)) == list(range(3, 3 + len(values)))
 
 
+@pytest.mark.parametrize("values", KEPT.values(), ids=KEPT)
+def test_a_value_is_the_same_category_alone_and_beside_others(values):
+    objects = np.empty((len(values), 1), dtype=object)
+    objects[:, 0] = list(values)
+    together = read_table(objects).columns[0]
+    vocabulary = Vocabulary.fit(together)
+    alone = [vocabulary.encode(read_table(objects[[i]]).columns[0])[0] for i in range(len(values))]
+    assert alone == vocabulary.encode(together).tolist()
+
+
 TWENTY = [Decimal("12345678901234567890"), Decimal("12345678901234567891")]
 REFUSED = {
     "decimals of twenty digits": (TWENTY, "decimals of more than 15 digits, such as 1234567890123"),
@@ -107,6 +119,10 @@ REFUSED = {
     "times with and without a zone": (
         [NOON, NOON.replace(tzinfo=UTC)],
         "times and times with a zone side by side",
+    ),
+    "clock times with a zone": (
+        [datetime.time(1), datetime.time(1, tzinfo=UTC)],
+        "times of the day with a zone: 01:00:00+00:00",
     ),
     "objects and their text": (
         [uuid.UUID(int=1), str(uuid.UUID(int=1))],

@@ -70,6 +70,7 @@ def test_an_encoder_reads_what_its_origins_read(make_table):
         "day_month": Origin("day", part="month"),
         "day_day_of_week": Origin("day", part="day_of_week"),
         "price": Origin("price", bins=bins["price"]),
+        "weight": Origin("weight"),
     }
     expected = encoder.encode(table).codes
     for codes, (name, vocabulary) in zip(expected, encoder.vocabularies.items(), strict=True):

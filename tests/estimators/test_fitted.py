@@ -8,9 +8,10 @@ from scipy.special import softmax
 from sklearn.exceptions import NotFittedError
 
 import catspace
-from catspace import EmbeddingClassifier, EmbeddingEncoder, EmbeddingRegressor
+from catspace import EmbeddingClassifier, EmbeddingEncoder, EmbeddingRegressor, load
 from catspace.data.encoding import Encoded
 from catspace.estimators.fitted import Fitted
+from catspace.exceptions import ModelFileError
 from catspace.model.training import Epoch
 from catspace.storage import model_file
 
@@ -135,3 +136,12 @@ def test_a_file_with_empty_bins_predicts_what_it_did(shops, tmp_path, encoding):
     model_file.write(tmp_path / "old.catspace", document, arrays)
     again = catspace.load(tmp_path / "old.catspace")
     np.testing.assert_allclose(again.predict(X), model.predict(X), rtol=1e-5)
+
+
+def test_a_file_of_another_estimator_than_expected_is_refused(tmp_path, shops):
+    X, y = shops
+    path = tmp_path / "m.catspace"
+    EmbeddingRegressor(max_epochs=1, smooth=0, random_state=0).fit(X, y).save(path)
+    assert isinstance(load(path, EmbeddingRegressor), EmbeddingRegressor)
+    with pytest.raises(ModelFileError, match="holds an EmbeddingRegressor, no EmbeddingClassifier"):
+        load(path, EmbeddingClassifier)

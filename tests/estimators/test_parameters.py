@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from catspace import EmbeddingClassifier, EmbeddingEncoder, EmbeddingRegressor
-from catspace.data.table import DATE_PARTS
+from catspace.data.dates import DATE_PARTS
 from catspace.data.target import TARGET_TRANSFORMS
 from catspace.estimators.parameters import describe_type, pack_parameter, unpack_parameter
 from catspace.estimators.shared import Activation, DatePart, NumberParameters

@@ -1,8 +1,6 @@
 """The page in a real Chromium: what people see, click and type."""
 
-import os
 import re
-import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,17 +9,8 @@ import pytest
 
 from catspace import EmbeddingRegressor, analysis
 from catspace.export.report import write_report
+from tests.export.chromium import pixel_of, section_of
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-BROWSERS = ("chromium", "google-chrome")
-FLAGS = [
-    "--no-sandbox",  # which a container does not have
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--enable-unsafe-swiftshader",  # WebGL without a graphics card
-]
 HOSTILE = [
     "<script>window.broken = 1</script>",
     '<img src=x onerror="window.broken = 2">',
@@ -40,84 +29,9 @@ HOSTILE = [
 ]
 
 
-@pytest.fixture(scope="module")
-def browser():
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        words = "No Chromium was found, so the report's page cannot be driven."
-        # Where a browser is promised, its absence is an error.
-        (pytest.fail if os.environ.get("CATSPACE_NEEDS_BROWSER") else pytest.skip)(words)
-    with playwright.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=path, args=FLAGS)
-        yield running
-        running.close()
-
-
-@pytest.fixture(scope="module")
-def report(model, sales, tmp_path_factory):
-    path = tmp_path_factory.mktemp("report") / "page.html"
-    scores = {"catspace": {"R²": 0.9}, "mean": {"R²": 0.0}}
-    write_report(model, path, sales.X, sales.y, target_name="Sales", scores=scores)
-    return path
-
-
-@pytest.fixture
-def open_page(browser):
-    """Open a page; afterwards its console must be clean, and nothing may have been asked for."""
-    opened = []
-
-    def open_(path, **settings):
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **settings})
-        page = context.new_page()
-        page.set_default_timeout(60_000)
-        said, asked = [], []
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("dialog", lambda dialog: said.append(dialog.message))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(path.as_uri())
-        page.wait_for_selector("main section")
-        opened.append((context, said, asked, path.as_uri()))
-        return page
-
-    yield open_
-    for context, said, asked, address in opened:
-        context.close()
-        # The software that stands in for a graphics card complains of its own speed.
-        assert [
-            words for words in said if "GL Driver Message (OpenGL, Performance" not in words
-        ] == []
-        others = [url for url in asked if not url.startswith(("data:", "blob:"))]
-        assert others == [address]
-
-
-def section_of(page, column):
-    """Return the section of a column, with its map drawn."""
-    section = page.locator(
-        "section", has=page.get_by_role("heading", level=2, name=column, exact=True)
-    )
-    section.locator(".map").scroll_into_view_if_needed()
-    section.locator(".map .nsewdrag").wait_for()
-    return section
-
-
 def points_of(section):
     found = section.locator(".map").evaluate("map => ({x: map.data[0].x, y: map.data[0].y})")
     return SimpleNamespace(**found)
-
-
-def pixel_of(section, i):
-    """Return where on the screen the point of a category is."""
-    return section.locator(".map").evaluate(
-        """(map, i) => {
-            const area = map.querySelector(".nsewdrag").getBoundingClientRect();
-            const [left, right] = map.layout.xaxis.range, [low, high] = map.layout.yaxis.range;
-            const {x, y} = map.data[0];
-            return [area.x + (x[i] - left) / (right - left) * area.width,
-                    area.y + (high - y[i]) / (high - low) * area.height];
-        }""",
-        i,
-    )
 
 
 def neighbour_names(section):
@@ -127,12 +41,13 @@ def neighbour_names(section):
 def test_the_overview_shows_rows_scores_and_learning_curves(open_page, report):
     page = open_page(report)
     assert page.locator("h1").inner_text() == "What the model learned about Sales"
-    overview = page.locator("#overview")
-    assert "6,000" in overview.locator(".tiles").inner_text()
-    assert overview.get_by_role("cell", name="0.900").is_visible()
-    overview.locator("figure .main-svg").first.wait_for()
-    curves = overview.locator("figure .plot").evaluate("plot => plot.data.length")
-    assert curves == 2
+    scores = page.locator("#scores")
+    assert scores.locator("tr.best .n").first.inner_text() == "0.900"
+    training = page.locator("#training")
+    assert "6,000" in training.locator(".tiles").inner_text()
+    training.scroll_into_view_if_needed()
+    training.locator("figure .main-svg").first.wait_for()
+    assert training.locator("figure .plot").evaluate("plot => plot.data.length") == 2
 
 
 def test_search_finds_highlights_and_pins_a_category(open_page, report, model):
@@ -179,7 +94,7 @@ def test_a_name_that_is_not_there_is_said_to_be_not_there(open_page, report):
 def test_the_layout_switches_to_tsne(open_page, report, model):
     section = section_of(open_page(report), "month")
     before = points_of(section)
-    section.get_by_label("t-SNE").check()
+    section.get_by_role("radio", name="Neighbours").check()
     after = points_of(section)
     expected = analysis.project(model, "month", method="tsne")
     assert after.x == pytest.approx(list(expected["x"]), rel=1e-3, abs=1e-3)
@@ -309,7 +224,7 @@ def test_names_from_strangers_show_as_text_and_do_nothing(open_page, tmp_path):
         assert by_name[name] == name
     assert by_name["\u202eright to left\u202c"] == "\ufffdright to left\ufffd"
     assert by_name[""] == "(empty)"
-    assert by_name["x" * 2_000] == "x" * 299 + "…"
+    assert by_name["x" * 2_000] == "x" * 150 + "…" + "x" * 149
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
@@ -350,16 +265,6 @@ def test_everything_that_can_be_used_has_a_name_and_can_be_reached(open_page, re
             assert control.evaluate("e => e.tabIndex") >= 0
     plots = page.locator("[role=img]").evaluate_all("all => all.map(e => e.ariaLabel.length)")
     assert min(plots) > 20
-
-
-def test_in_print_the_tools_are_gone_and_every_plot_is_drawn(open_page, report):
-    page = open_page(report, color_scheme="dark")
-    page.emulate_media(media="print")
-    assert not page.locator("nav").is_visible()
-    assert not page.locator(".controls").first.is_visible()
-    assert page.pdf().startswith(b"%PDF")
-    drawn = page.locator(".plot, .map").evaluate_all("all => all.every(e => e.data)")
-    assert drawn
 
 
 def test_ten_thousand_categories_are_drawn_by_the_graphics_card(open_page, tmp_path):

@@ -3,55 +3,36 @@
 What a command needs is imported when the command runs: `catspace --help` loads none of it.
 """
 
-import csv
 import io
-import json
 import sys
 import time
 import warnings
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
-try:
-    import typer
-except ImportError:  # pragma: no cover - only where the extra is not installed
-    sys.exit('The command line needs typer. Install it with: pip install "catspace[cli]"')
+from catspace.commands.options import (
+    AsJson,
+    ColumnName,
+    Model,
+    Out,
+    Source,
+    State,
+    Target,
+    app,
+    names_in,
+    print_json,
+    print_notes,
+)
 
+# isort: split
+import typer  # which the options look for first
+
+from catspace.commands import experiments as experiments  # which adds a command
 from catspace.exceptions import CatspaceError
 from catspace.names import visible, visible_lines
 from catspace.terminal import PlainConsole
 
 _INTERRUPTED = 130  # what typer ends with after Ctrl-C, as shells do
-
-app = typer.Typer(
-    name="catspace",
-    help="Turn categorical variables into vectors.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-)
-
-
-@app.callback()
-def _options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
-) -> None:
-    _State.debug = debug
-
-
-class _State:
-    debug = False
-
-
-Source = Annotated[
-    str, typer.Argument(help="A CSV or Parquet file, a pattern, a folder, or - for standard input.")
-]
-Model = Annotated[Path, typer.Argument(help="A model file that catspace fit has written.")]
-Out = Annotated[
-    str, typer.Option("--out", "-o", help="A CSV or Parquet file, or - for standard output.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for a script.")]
 
 
 @app.command(epilog="Example: catspace fit sales.csv --target Sales --log -o sales.catspace")
@@ -62,10 +43,14 @@ def fit(
     categorical: Annotated[
         str, typer.Option(help="Columns of integers that are categories, separated by commas.")
     ] = "",
-    date_parts: Annotated[
+    dates: Annotated[
         str,
-        typer.Option(help="What columns of dates are taken apart into: year,month,day_of_week."),
-    ] = "",
+        typer.Option(
+            help="What dates are taken apart into: year, quarter, month, week, day, day_of_week, "
+            "day_of_year, hour, date, elapsed (days, for a trend); or none, which refuses them. "
+            "auto: year,month,day,day_of_week, and hour where there are any.",
+        ),
+    ] = "auto",
     drop: Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")] = "",
     task: Annotated[
         str | None, typer.Option(help="regression or classification; by default, the target says.")
@@ -75,6 +60,26 @@ def fit(
     validation: Annotated[
         float, typer.Option(help="Share of the rows to hold back for the scores; 0 for none.")
     ] = 0.1,
+    validate_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Hold back the latest rows by this column of dates, not any."
+        ),
+    ] = None,
+    early_stopping: Annotated[
+        bool,
+        typer.Option(
+            "--early-stopping", help="End the training when held back rows say that it is enough."
+        ),
+    ] = False,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any parameter of the estimator, such as max_epochs=20; may be repeated.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of everything that is random.")] = 0,
     report: Annotated[
         Path | None, typer.Option(help="Also write a page that shows what the model learned.")
@@ -87,6 +92,9 @@ def fit(
         ),
     ] = None,
     workers: Annotated[int, typer.Option(help="Processes that train, with --ray.")] = 2,
+    storage: Annotated[
+        str | None, typer.Option(help="With --ray: a shared folder that a fit goes on from.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Learn from a table: vectors for its categories, and a model that predicts."""
@@ -95,33 +103,41 @@ def fit(
     console, start = PlainConsole(stderr=as_json), time.perf_counter()
     check_places(out, report, source=source)
     from catspace.commands.fit import Request, fit_files, fit_on_cluster
+    from catspace.commands.settings import parse_settings
 
     request = Request(
         source,
         target,
-        categorical=_names(categorical),
-        drop=_names(drop),
-        date_parts=_names(date_parts),
+        categorical=names_in(categorical),
+        drop=names_in(drop),
+        dates=_date_parts(dates),
         task=task,
         log=log,
         n_networks=networks,
         seed=seed,
         validation=validation,
+        validate_by=validate_by,
+        early_stopping=early_stopping,
+        settings=parse_settings(set_ or []),
     )
+    if storage is not None and ray is None:
+        raise CatspaceError("--storage is for fits on a cluster, which --ray asks for.")
     if ray is not None:
         if report is not None:
             raise CatspaceError(
                 "--report needs the rows here, and --ray leaves them where they are.",
                 hint="catspace report MODEL --data FILE, with some of the rows.",
             )
-        model = fit_on_cluster(request, address=ray, num_workers=workers, console=console)
+        model = fit_on_cluster(
+            request, address=ray, num_workers=workers, storage=storage, console=console
+        )
         save_somewhere(model, out)
         seconds = time.perf_counter() - start
         console.print(
             f"Trained by {workers} workers in {seconds:.1f} s. The model is in {visible(out)}."
         )
         if as_json:
-            _print_json({"model": str(out)})
+            print_json({"model": str(out)})
         return
     if report is not None:
         from catspace.export.report import check_report
@@ -129,21 +145,29 @@ def fit(
         check_report()
     fitting = fit_files(request, console=console)
     save_somewhere(fitting.model, out)
-    n_rows = len(fitting.used)
+    n_rows = len(fitting.split.used)
     console.print(
         f"Trained on {n_rows:,} rows in {fitting.seconds:.1f} s. The model is in {visible(out)}."
     )
     # Only now: whatever becomes of the scores, the model is there.
     found = fitting.score(seed=seed)
-    _show_scores(found, len(fitting.held_back), console, is_brief=as_json)
+    if found.scores and not as_json:
+        from catspace.commands.scores import score_grid
+
+        console.print(score_grid(found.scores, fitting.split.title))
+    print_notes(found.notes, console)
     if report is not None:
         from catspace.commands.report import report_model
 
-        report_model(fitting.model, report, fitting.training, scores=found.scores, console=console)
+        # Rows that could not be scored are of no use to the page either.
+        new = fitting.held_back if "catspace" in found.scores else None
+        report_model(
+            fitting.model, report, fitting.training, new=new, scores=found.scores, console=console
+        )
     if as_json:
         page = None if report is None else str(report)
         result = {"model": str(out), "scores": found.scores, "notes": found.notes, "rows": n_rows}
-        _print_json({**result, "report": page})
+        print_json({**result, "report": page})
 
 
 @app.command(epilog="Example: catspace predict sales.catspace new.csv -o predicted.csv")
@@ -159,19 +183,77 @@ def predict(
 
     In CSV files an apostrophe goes before text that a spreadsheet would run as a formula.
     """
-    _score(model, source, out, what="predict", probabilities=proba)
+    _add_columns(model, source, out, what="predict", probabilities=proba)
 
 
 @app.command(epilog="Example: catspace transform sales.catspace new.parquet -o vectors.parquet")
 def transform(model: Model, source: Source, out: Out = "-") -> None:
     """Add the learned vectors to a file of any size."""
-    _score(model, source, out, what="transform")
+    _add_columns(model, source, out, what="transform")
+
+
+@app.command(epilog="Example: catspace score sales.catspace new.csv --boosting sales.csv")
+def score(
+    model: Model,
+    source: Source,
+    target: Target = None,
+    boosting: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Also score gradient boosting that has learned from this table."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell how well a model predicts the rows of a file of any size, beside a constant."""
+    from catspace.commands.judge import score_source
+    from catspace.estimators import load
+
+    console = PlainConsole(stderr=as_json)
+    found, n_rows = score_source(load(model), source, target, boosting, console=console)
+    if as_json:
+        print_json({"scores": found.scores, "notes": found.notes, "rows": n_rows})
+        return
+    from catspace.commands.scores import score_grid
+
+    if found.scores:
+        console.print(score_grid(found.scores, f"On {n_rows:,} rows"))
+    print_notes(found.notes, console)
+
+
+@app.command(epilog="Example: catspace importance sales.catspace new.csv")
+def importance(
+    model: Model,
+    source: Source,
+    target: Target = None,
+    together: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Columns that are shuffled together; may be repeated."),
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="How often each column is shuffled.")] = 5,
+    seed: Annotated[int, typer.Option(help="Of the shuffling.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Tell which columns matter: how much worse a model does when it cannot read them."""
+    from catspace.commands.judge import find_importance, importance_grid
+    from catspace.estimators import load
+
+    console = PlainConsole(stderr=as_json)
+    groups = [names_in(listed) for listed in together or []]
+    fitted = load(model)
+    found = find_importance(
+        fitted, source, target, groups, n_repeats=repeats, seed=seed, console=console
+    )
+    if as_json:
+        print_json(found)
+    else:
+        console.print(importance_grid(found, fitted))
 
 
 @app.command(epilog="Example: catspace neighbors sales.catspace store 12 -k 10")
 def neighbors(
     model: Model,
-    column: Annotated[str, typer.Argument(help="A categorical column.")],
+    column: ColumnName,
     category: Annotated[str, typer.Argument(help="One of its values.")],
     k: Annotated[int, typer.Option("-k", help="How many.")] = 5,
     as_json: AsJson = False,
@@ -181,15 +263,15 @@ def neighbors(
 
     found = find_neighbours(model, column, category, k)
     if as_json:
-        _print_json(found)
+        print_json(found)
     else:
         PlainConsole().print(neighbour_grid(found, column, category))
 
 
-@app.command(epilog="Example: catspace embeddings sales.catspace --column store -o store.csv")
+@app.command(epilog="Example: catspace embeddings sales.catspace store -o store.csv")
 def embeddings(
     model: Model,
-    column: Annotated[str, typer.Option(help="A categorical column.")],
+    column: ColumnName,
     out: Annotated[
         str,
         typer.Option(
@@ -209,11 +291,11 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")],
     data: Annotated[
         str | None,
-        typer.Option(help="The training table: for colours by the target, and distances."),
+        typer.Option(
+            help="Rows with their target: how good, which columns matter, where it fails."
+        ),
     ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="The column that was predicted, if the model does not know.")
-    ] = None,
+    target: Target = None,
 ) -> None:
     """Write what a model learned as one page that opens in any browser, offline."""
     from catspace.commands.places import check_places
@@ -234,7 +316,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
 
     found = describe_model(model)
     if as_json:
-        _print_json(found)
+        print_json(found)
     else:
         PlainConsole().print(info_grid(found))
 
@@ -253,12 +335,14 @@ def export(
 
     written = export_onnx(model, onnx)
     if as_json:
-        _print_json(written)
+        print_json(written)
     else:
         PlainConsole().print(export_grid(written))
 
 
-def _score(model: Path, source: str, out: str, *, what: str, probabilities: bool = False) -> None:
+def _add_columns(
+    model: Path, source: str, out: str, *, what: str, probabilities: bool = False
+) -> None:
     from catspace.commands.places import check_places
 
     check_places(out, models=[model], source=source)
@@ -272,86 +356,10 @@ def _score(model: Path, source: str, out: str, *, what: str, probabilities: bool
         PlainConsole(stderr=True).print(f"{n_rows:,} rows in {seconds:.1f} s: {visible(out)}")
 
 
-def _show_scores(found: Any, n_rows: int, console: PlainConsole, *, is_brief: bool) -> None:
-    from catspace.commands.scores import score_grid
-
-    if found.scores and not is_brief:
-        console.print(score_grid(found.scores, n_rows))
-    for note in found.notes:
-        console.print(note, highlight=False)
-
-
-def _print_json(record: Any) -> None:
-    """Print JSON, with letters as they are where a terminal shows them as they are."""
-    text = json.dumps(record, ensure_ascii=False, default=str)
-    print(text if visible(text) == text else json.dumps(record, default=str))
-
-
-def _names(listed: str) -> list[str]:
-    """Return the names in a list; one that has a comma in it stands in double quotes."""
-    names = next(csv.reader([listed], skipinitialspace=True), [])
-    return [name.strip() for name in names if name.strip()]
-
-
-@app.command(epilog="Example: catspace reproduce --data ~/kaggle --only knn,xgboost:ee")
-def reproduce(
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="CATSPACE_DATA",
-            help="Folder with the Rossmann files; without it, generated data is used.",
-        ),
-    ] = None,
-    experiment: Annotated[
-        str,
-        typer.Option(
-            help="tables, figures, kaggle (the competition), map (of Germany), metric (the paper's "
-            "open questions), activations or dimensions."
-        ),
-    ] = "tables",
-    only: Annotated[
-        str, typer.Option(help="Methods to run: knn, or knn:ee, separated by commas.")
-    ] = "",
-    split: Annotated[str, typer.Option(help="shuffled, time or both.")] = "both",
-    rows: Annotated[
-        int | None, typer.Option(help="Training rows; 200,000 by default, as in the paper.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the split and of every method.")] = 0,
-    figures: Annotated[
-        bool, typer.Option("--figures", help="Draw the paper's figures after the tables.")
-    ] = False,
-    report: Annotated[
-        bool, typer.Option("--report", help="Write a page about what catspace learned.")
-    ] = False,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("out"),
-) -> None:
-    """Run the paper's experiments: every method, raw and with entity embeddings.
-
-    Each number is kept as soon as it is there: a run that was interrupted goes on where it
-    stopped.
-    """
-    from catspace.validation import check_seed
-
-    check_seed("--seed", seed)
-    try:
-        from catspace.paper.reproduce import reproduce as run
-    except ImportError as error:
-        raise CatspaceError(
-            f"The experiments need {error.name}.",
-            hint='install it with: pip install "catspace[paper]"',
-        ) from None
-
-    run(
-        experiment,
-        data=data,
-        only=_names(only),
-        split=split,
-        rows=rows,
-        seed=seed,
-        figures=figures,
-        report=report,
-        out=out,
-    )
+def _date_parts(listed: str) -> list[str] | None:
+    if listed.strip() == "auto":
+        return None
+    return [] if listed.strip() == "none" else names_in(listed)
 
 
 def main() -> NoReturn:
@@ -368,12 +376,12 @@ def main() -> NoReturn:
             _say("Interrupted.")
         raise
     except CatspaceError as error:
-        if _State.debug:
+        if State.debug:
             raise
         _say(error)
         sys.exit(1)
     except OSError as error:
-        if _State.debug or error.filename is None:
+        if State.debug or error.filename is None:
             raise
         _say(f"{str(error.filename)!r}: {error.strerror}.")
         sys.exit(1)

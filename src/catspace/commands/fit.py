@@ -1,34 +1,35 @@
 """From files to a model: what the columns are, training, and scores beside plain baselines."""
 
-import shlex
 import time
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from rich.table import Table as Grid
 
-from catspace.commands.scores import Comparison, compare
+from catspace.commands.dates import choose_parts, find_formats, read_as_dates
+from catspace.commands.holding import Split, split_at_random, split_by_date
+from catspace.commands.introduction import introduce
+from catspace.commands.scores import Comparison, Examples, compare
+from catspace.commands.settings import check_names
+from catspace.data.dates import check_date_parts
+from catspace.data.encoding import Encoded
 from catspace.data.reading import read_table, read_vector
-from catspace.data.roles import expand_dates
-from catspace.data.statistics import learn_encoder
-from catspace.data.table import Table, describe
+from catspace.data.table import Table
 from catspace.data.target_statistics import TargetStatistics, learn_target
-from catspace.data.vocabulary import MISSING
 from catspace.estimators import EmbeddingClassifier, EmbeddingRegressor
-from catspace.exceptions import CatspaceWarning, InputError, did_you_mean
-from catspace.model.sizes import embedding_dims
+from catspace.exceptions import InputError, did_you_mean
 from catspace.names import visible
+from catspace.preparation.prepare import Prepared
+from catspace.preparation.rows import RowSource
 from catspace.storage.blocks import FileBlocks, share_shapes
 from catspace.storage.files import find_files, open_file, read_file, standard_input
 from catspace.terminal import PlainConsole
 from catspace.validation import check_int, check_real, check_seed
 
 TASKS = ("regression", "classification")
-_FEW_INTEGERS = 2_000
 _FIRST_ROWS = 100_000  # to see what the columns are, where the table is too large to read
 
 
@@ -40,25 +41,44 @@ class Request:
     target: str
     categorical: Sequence[str] = ()
     drop: Sequence[str] = ()
-    date_parts: Sequence[str] = ()
+    # What dates are taken apart into; none for dates that are refused, None for what is usual
+    dates: Sequence[str] | None = None
     task: str | None = None
     log: bool = False
     n_networks: int = 1
     seed: int = 0
     validation: float = 0.1  # share of the rows to hold back
+    validate_by: str | None = None  # the column of dates whose latest rows are held back
+    early_stopping: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)  # more parameters of the estimator
 
     def __post_init__(self) -> None:
         if self.task is not None and self.task not in TASKS:
             raise InputError(f'--task must be "regression" or "classification"; got {self.task!r}.')
         if self.log and self.task == "classification":
             raise InputError("--log learns the logarithm of numbers, and classes have none.")
+        if self.log and "target_transform" in self.settings:
+            raise InputError("--log and --set target_transform both say what is learned.")
         check_int("--networks", self.n_networks)
         check_seed("--seed", self.seed)
         check_real("--validation", self.validation, at_least=0, below=1)
+        check_date_parts(self.dates)
+        if self.validate_by is not None and self.validation == 0:
+            raise InputError(
+                "--validate-by says which rows are held back, and --validation 0 holds back none.",
+                hint="--validation 0.1 holds back a tenth.",
+            )
+        known = {**EmbeddingRegressor().get_params(), **EmbeddingClassifier().get_params()}
+        check_names(self.settings, list(known), "the estimators")
 
     def check(self, columns: Sequence[str]) -> None:
         """Raise where an option names something that is not a column."""
-        named = {"--target": [self.target], "--drop": self.drop, "--categorical": self.categorical}
+        named = {
+            "--target": [self.target],
+            "--drop": self.drop,
+            "--categorical": self.categorical,
+            "--validate-by": [] if self.validate_by is None else [self.validate_by],
+        }
         for option, names in named.items():
             for name in names:
                 if name not in columns:
@@ -67,29 +87,43 @@ class Request:
                         f"{did_you_mean(name, columns)}",
                         hint=f"the columns are: {', '.join(map(visible, columns))}.",
                     )
+        if self.target in self.drop:
+            raise InputError(f"--drop leaves out {self.target!r}, which is the --target.")
 
-    @property
-    def roles(self) -> dict[str, Any]:
-        """What decides how columns are used, as the estimators and `learn_encoder` take it."""
-        categorical = list(self.categorical) or "from_dtype"
-        return {"categorical_features": categorical, "date_parts": list(self.date_parts) or None}
-
-    def make_model(self, y: np.ndarray) -> EmbeddingRegressor | EmbeddingClassifier:
-        """Return the estimator for a target, of which some rows are enough."""
+    def make_model(
+        self, table: Table, y: np.ndarray, formats: Mapping[str, str]
+    ) -> EmbeddingRegressor | EmbeddingClassifier:
+        """Return the estimator for a table and its target, of which some rows are enough."""
+        parts = self.dates
+        if parts is None:
+            parts = choose_parts(table, formats)
         settings: dict[str, Any] = {
-            **self.roles,
+            "categorical_features": list(self.categorical) or "from_dtype",
+            "date_parts": list(parts) or None,
+            "date_formats": dict(formats) or None,
             "n_networks": self.n_networks,
             "random_state": self.seed,
+            "early_stopping": self.early_stopping,
             "verbose": 1,
+            **self.settings,
         }
         if self._is_class(y):
+            check_names(self.settings, list(EmbeddingClassifier().get_params()), "a classification")
             return EmbeddingClassifier(**settings)
-        return EmbeddingRegressor(target_transform=self.transform, **settings)
+        check_names(self.settings, list(EmbeddingRegressor().get_params()), "a regression")
+        return EmbeddingRegressor(**{"target_transform": self.transform, **settings})
 
     @property
     def transform(self) -> Literal["log"] | None:
         """What is learned of a target of numbers, in place of itself."""
         return "log" if self.log else None
+
+    def find_formats(self, table: Table) -> dict[str, str]:
+        """Return how dates are written in the columns of text that are dates."""
+        said = dict(self.settings.get("date_formats") or {})
+        if self.dates is not None and not self.dates:
+            return said
+        return {**find_formats(table, [*self.categorical, *said]), **said}
 
     def _is_class(self, y: np.ndarray) -> bool:
         task = "regression" if self.log else self.task
@@ -114,22 +148,42 @@ class Fitting:
     model: EmbeddingRegressor | EmbeddingClassifier
     whole: Table  # all rows, target included
     target: str
-    used: np.ndarray  # the rows that the model was trained on
-    held_back: np.ndarray  # the others
+    split: Split
+    rows: Sequence[RowSource]  # what the model was trained on, and what it was judged by
     seconds: float
 
     @property
     def training(self) -> Table:
         """The rows that the model was trained on, target included."""
-        return self.whole.take(self.used)
+        return self.whole.take(self.split.used)
+
+    @cached_property
+    def held_back(self) -> Table:
+        """The rows that the model has not seen, target included."""
+        return self.whole.take(self.split.held_back)
 
     def score(self, *, seed: int) -> Comparison:
         """Return how the model does on the rows that it has not seen."""
-        if not len(self.held_back):
+        if not self.held_back.n_rows:
             return Comparison()
-        table, column = self.whole.pop(self.target)
-        y = read_vector(column, "target")
-        return compare(self.model, table, y, self.used, self.held_back, seed=seed)
+        table, column = self.held_back.pop(self.target)
+        try:
+            new = Examples(self.model.encode(table), read_vector(column, "target"))
+        except Exception as error:  # rows that were held back may hold what fit would have refused
+            reason = str(error).strip().partition("\n")[0] or type(error).__name__
+            return Comparison(notes=[f"There are no scores: {reason}"])
+        return compare(self.model, self._examples(), new, seed=seed)
+
+    def _examples(self) -> Examples:
+        """Return the training rows as they were encoded for the training."""
+        blocks = [block for source in self.rows for block in source.in_order(len(source))]
+        target = self.model.fitted_.learned.target
+        encoded = Encoded(
+            np.concatenate([block.codes.numpy() for block in blocks], axis=1),
+            np.concatenate([block.numbers.numpy() for block in blocks]),
+        )
+        y = np.concatenate([block.target.numpy() for block in blocks])
+        return Examples(encoded, target.decode(y))
 
 
 def read_source(source: str) -> pa.Table:
@@ -148,32 +202,77 @@ def fit_files(request: Request, *, console: PlainConsole) -> Fitting:
     """Fit a model to files, telling the user what happens."""
     arrow = read_source(request.source)
     request.check(arrow.column_names)
-    whole = read_table(arrow.drop_columns(list(request.drop)))
-    whole = _with_known_target(whole, request.target, console)
+    everything = with_known_target(read_table(arrow), request.target, console)
+    kept = [name for name in everything.names if name not in request.drop]
+    whole = everything.select(kept)
     table, column = whole.pop(request.target)
-    y = read_vector(column, "target")
-    model = request.make_model(y)
-    _introduce(table, request, f"{table.n_rows:,} rows", console)
+    y, formats = read_vector(column, "target"), request.find_formats(table)
+    model = request.make_model(table, y, formats)
+    model.start_fit()  # which checks the parameters
     if table.n_rows:  # all of it, so that what is wrong does not depend on the rows held back
         is_class = isinstance(model, EmbeddingClassifier)
-        learn_target(y, "class" if is_class else "continuous", request.transform)
+        transform = getattr(model, "target_transform", None)
+        learn_target(y, "class" if is_class else "continuous", transform)
+    split, judges = _split(request, everything, formats, model)
+    if split.since is not None:
+        console.print(
+            f"{len(split.held_back):,} rows are held back: the latest, from {split.since} on."
+        )
+    training = whole.take(split.used if judges is None else judges.used)
+    rows: list[RowSource] = []
 
-    order = np.random.default_rng(request.seed).permutation(table.n_rows)
-    n_held_back = min(round(request.validation * table.n_rows), max(0, table.n_rows - 1))
-    held_back, used = np.sort(order[:n_held_back]), np.sort(order[n_held_back:])
+    def on_prepared(prepared: Prepared) -> None:
+        rows.extend(r for r in (prepared.rows, prepared.validation) if r is not None)
+        introduce(prepared.learned, training, f"{table.n_rows:,} rows", request.target, console)
+
     start = time.perf_counter()
-    model.fit(whole.take(used), request.target)
+    model.fit(
+        training,
+        request.target,
+        X_val=None if judges is None else whole.take(judges.held_back),
+        y_val=None if judges is None else request.target,
+        on_prepared=on_prepared,
+    )
     seconds = time.perf_counter() - start
-    return Fitting(model, whole, request.target, used, held_back, seconds)
+    return Fitting(model, whole, request.target, split, rows, seconds)
+
+
+def _split(
+    request: Request, everything: Table, formats: dict[str, str], model: Any
+) -> tuple[Split, Split | None]:
+    """Return the rows for the scores, and those that epochs are judged by where dates decide."""
+    if request.validate_by is None:
+        return split_at_random(everything.n_rows, request.validation, request.seed), None
+    column = everything[request.validate_by]
+    if request.validate_by in request.drop:
+        formats = {**formats, **find_formats(everything.select([request.validate_by]))}
+    dates = read_as_dates(column, formats)
+    if dates is None:
+        raise InputError(
+            f"--validate-by names {request.validate_by!r}, which holds no dates.",
+            hint="leave out --validate-by to hold back rows at random.",
+        )
+    split = split_by_date(dates, np.arange(everything.n_rows), request.validation)
+    if not model.early_stopping:
+        return split, None
+    # What the scores come from judges no epoch: the latest of the others do.
+    return split, split_by_date(dates, split.used, model.validation_fraction)
 
 
 def fit_on_cluster(
-    request: Request, *, address: str, num_workers: int, console: PlainConsole
+    request: Request,
+    *,
+    address: str,
+    num_workers: int,
+    storage: str | None,
+    console: PlainConsole,
 ) -> EmbeddingRegressor | EmbeddingClassifier:
     """Fit a model to files on a Ray cluster; they are never read here as a whole."""
     from catspace import distributed
     from catspace.distributed.cluster import connect
 
+    if request.validate_by is not None:
+        raise InputError("--validate-by holds back rows for scores, and --ray has none.")
     files = FileBlocks(request.source)
     request.check(files.columns.names)
     files = files.without(request.drop)
@@ -181,67 +280,27 @@ def fit_on_cluster(
     if first is None:
         raise InputError(f"{request.source!r} has no rows.")
     table, column = first.pop(request.target)
-    model = request.make_model(read_vector(column, "target"))
-    _introduce(table, request, f"the first {table.n_rows:,} rows", console)
+    model = request.make_model(table, read_vector(column, "target"), request.find_formats(table))
+    rows = f"the first {table.n_rows:,} rows"
+    introduce(None, table, rows, request.target, console, model)
     connect(address)
     # Networks apart from each other need not wait for each other.
     parallel = "networks" if request.n_networks >= num_workers > 1 else "rows"
-    return distributed.fit(model, files, request.target, num_workers=num_workers, parallel=parallel)
+    return distributed.fit(
+        model,
+        files,
+        request.target,
+        num_workers=num_workers,
+        parallel=parallel,
+        storage_path=storage,
+    )
 
 
-def _with_known_target(table: Table, target: str, console: PlainConsole) -> Table:
+def with_known_target(table: Table, target: str, console: PlainConsole) -> Table:
+    """Return the rows whose target is known, and tell of the others."""
     values = read_vector(table.pop(target)[1], "target")
-    is_known = np.array([value is not None and value == value for value in values])
+    is_known = np.array([value is not None and value == value for value in values], dtype=bool)
     if is_known.all():
         return table
     console.print(f"{(~is_known).sum():,} rows without {visible(target)} are left out.")
     return table.take(np.flatnonzero(is_known))
-
-
-def _introduce(table: Table, request: Request, rows: str, console: PlainConsole) -> None:
-    """Tell how the columns are understood."""
-    console.print(_describe(table, request.roles))
-    console.print(f"{rows}, to predict {visible(request.target)}")
-    _hint_at_categories(table, request.categorical, console)
-
-
-def _describe(table: Table, roles: Mapping[str, Any]) -> Grid:
-    """Return how each column is understood."""
-    with warnings.catch_warnings():  # the fit says them of the rows that it takes
-        warnings.simplefilter("ignore", CatspaceWarning)
-        encoder = learn_encoder(table, **roles)
-    table = expand_dates(table, encoder.dates, encoder.date_parts)
-    dims = embedding_dims("auto", encoder.n_values)
-    grid = Grid("column", "holds", "is used as", "values", "missing", "dimension")
-    for column in table.columns:
-        if column.name in encoder.vocabularies:
-            vocabulary = encoder.vocabularies[column.name]
-            used_as, dim = "category", str(dims[column.name])
-            n_values, n_missing = vocabulary.n_categories, vocabulary.counts[MISSING]
-        else:
-            values = column.to_numbers()
-            missing = np.isnan(values)
-            used_as, dim = "number", ""
-            n_values, n_missing = len(np.unique(values[~missing])), missing.sum()
-        cells = (describe(column.type), used_as, f"{n_values:,}", f"{n_missing:,}", dim)
-        grid.add_row(visible(column.name), *cells)
-    return grid
-
-
-def _hint_at_categories(table: Table, categorical: Sequence[str], console: PlainConsole) -> None:
-    """Tell of columns of few different integers, which may be categories as well as counts."""
-    names = [
-        column.name
-        for column in table.columns
-        if column.name not in categorical
-        and describe(column.type) == "integers"
-        and len(np.unique(column.to_numbers())) <= _FEW_INTEGERS
-    ]
-    if names:
-        listed = shlex.quote(",".join(names))
-        console.print(
-            f"Hint: these columns hold few different integers and are used as numbers. If they "
-            f"are categories, say so: --categorical {visible(listed)}",
-            highlight=False,
-            soft_wrap=True,  # so that it can be copied
-        )

@@ -39,7 +39,7 @@ def score_files(
     check_answerable(model, what, probabilities=probabilities)
     n_rows = 0
     with TableSink(out) as sink:
-        for block, table in _read(source, model.fitted_.learned.encoder.kinds):
+        for block, table in read_blocks(source, model.fitted_.learned.encoder.kinds):
             sink.write(answer(model, block, table, what, probabilities=probabilities))
             n_rows += block.num_rows
         if n_rows == 0:
@@ -47,7 +47,7 @@ def score_files(
     return n_rows
 
 
-def _read(source: str, kinds: Kinds) -> Iterator[tuple[pa.Table, Table]]:
+def read_blocks(source: str, kinds: Kinds) -> Iterator[tuple[pa.Table, Table]]:
     """Yield the rows of all files, as they are there and as the model reads them."""
     if source == "-":
         with standard_input() as path:

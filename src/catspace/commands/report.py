@@ -16,10 +16,11 @@ def report_model(
     table: Any = None,
     target: str | None = None,
     *,
+    new: Any = None,
     scores: Mapping[str, Mapping[str, float]] | None = None,
     console: PlainConsole,
 ) -> None:
-    """Write the report, with a word about the column at work."""
+    """Write the report, judged by new rows where there are some, with a word about the work."""
     start = time.perf_counter()
     with console.status("Writing the report") as status:
         write_report(
@@ -27,6 +28,8 @@ def report_model(
             out,
             table,
             target,
+            X_val=new,
+            y_val=target,
             scores=scores,
             on_step=lambda column: status.update(
                 as_text(f"Laying out the categories of {column!r}")

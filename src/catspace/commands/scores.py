@@ -1,6 +1,6 @@
 """How a model does on rows that it has not seen, beside plain baselines."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,10 +8,9 @@ import numpy as np
 from rich.table import Table as Grid
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.metrics import mean_absolute_error, mean_absolute_percentage_error, r2_score
 
-from catspace.data.table import Table
-from catspace.estimators import EmbeddingClassifier
+from catspace.analysis.scoring import score_classes, score_numbers
+from catspace.data.encoding import Encoded
 from catspace.exceptions import shorten
 
 _MOST_HGB_CATEGORIES = 255
@@ -38,95 +37,130 @@ class Comparison:
             self.notes.append(f"There is no score of {method}: {_reason(error)}")
 
 
-def score_grid(scores: Scores, n_rows: int) -> Grid:
-    """Return the scores on so many rows for the terminal."""
+@dataclass(frozen=True)
+class Examples:
+    """Rows as a model reads them, with their targets."""
+
+    encoded: Encoded
+    y: np.ndarray  # of shape (n_samples,), on the user's own scale
+
+
+def score_grid(scores: Scores, title: str) -> Grid:
+    """Return the scores for the terminal."""
     names = list(next(iter(scores.values())))
-    grid = Grid("method", *names, title=f"On {n_rows:,} rows that were held back")
-    for method, found in scores.items():
-        style = "bold" if method == "catspace" else ""
-        grid.add_row(method, *(f"{found[name]:.4f}" for name in names), style=style)
+    grid = Grid("method", title=title)
+    shown = []
+    for name in names:
+        grid.add_column(name, justify="right")
+        shown.append(show_numbers([found.get(name) for found in scores.values()]))
+    for method, *cells in zip(scores, *shown, strict=True):
+        grid.add_row(method, *cells, style="bold" if method == "catspace" else "")
     return grid
 
 
 def compare(
-    model: Any,
-    table: Table,
-    y: np.ndarray,
-    used: np.ndarray,
-    held_back: np.ndarray,
-    *,
-    seed: int,
+    model: Any, training: Examples | None, new: Examples, *, boosting: bool = True, seed: int = 0
 ) -> Comparison:
-    """Score the model, a constant, and scikit-learn's gradient boosting on the same rows."""
-    comparison, new, true = Comparison(), table.take(held_back), y[held_back]
-    try:
-        features, native = _features(model, table)
-    except Exception as error:  # rows that were held back may hold what fit would have refused
-        return Comparison(notes=[f"There are no scores: {_reason(error)}"])
-    X, X_new = features[used], features[held_back]
-    options = {"categorical_features": native, "random_state": seed}
-    if isinstance(model, EmbeddingClassifier):
-        unknown = np.unique(true[~np.isin(true, model.classes_)])
-        if len(unknown):
-            comparison.notes.append(
-                f"Only rows that were held back have the target {shorten(unknown.tolist())}: no "
-                "method can predict that."
-            )
+    """Score the model on new rows, beside a constant and scikit-learn's gradient boosting.
 
-        def judge(classifier: Any, X: Any) -> dict[str, float]:
-            return _score_classes(true, classifier.predict_proba(X), classifier.classes_)
-
-        boosting = HistGradientBoostingClassifier(**options)
-        constant = DummyClassifier(strategy="prior")
-        comparison.add("catspace", lambda: judge(model, new))
-        comparison.add("gradient boosting", lambda: judge(boosting.fit(X, y[used]), X_new))
-        comparison.add("majority", lambda: judge(constant.fit(X, y[used]), X_new))
-        return comparison
-    y, true = y.astype(float), true.astype(float)
-    is_log = model.target_transform == "log"
-    forward, back = (np.log, np.exp) if is_log else (np.asarray, np.asarray)
-
-    def judge_baseline(regressor: Any) -> dict[str, float]:
-        predicted = regressor.fit(X, forward(y[used])).predict(X_new)
-        return _score_numbers(true, back(predicted))
-
-    comparison.add("catspace", lambda: _score_numbers(true, model.predict(new)))
-    boosting = HistGradientBoostingRegressor(**options)
-    comparison.add("gradient boosting", lambda: judge_baseline(boosting))
-    comparison.add("mean", lambda: judge_baseline(DummyRegressor()))
+    Parameters
+    ----------
+    model : fitted EmbeddingRegressor or EmbeddingClassifier
+    training : Examples, optional
+        What the baselines learn from. Without it the constant is that of the new rows themselves,
+        and there is no boosting.
+    new : Examples
+    boosting : bool
+    seed : int
+    """
+    comparison = Comparison()
+    methods = _classifiers if hasattr(model, "classes_") else _regressors
+    judge, constant, booster, name = methods(model, new.y, comparison)
+    comparison.add("catspace", lambda: judge(model.predict_encoded(new.encoded), None))
+    known = new if training is None else training
+    X, X_new = _features(known.encoded), _features(new.encoded)
+    if boosting and training is not None:
+        native = [i for i, n in enumerate(_n_codes(model)) if n <= _MOST_HGB_CATEGORIES]
+        booster.set_params(categorical_features=native, random_state=seed)
+        comparison.add("gradient boosting", lambda: _learn(booster, X, known.y, X_new, judge))
+    comparison.add(name, lambda: _learn(constant, X, known.y, X_new, judge))
     return comparison
+
+
+def _learn(method: Any, X: np.ndarray, y: np.ndarray, X_new: np.ndarray, judge: Any) -> Any:
+    method.fit(X, y)
+    if hasattr(method, "classes_"):
+        return judge(method.predict_proba(X_new), method.classes_)
+    return judge(method.predict(X_new), None)
+
+
+def _classifiers(model: Any, true: np.ndarray, comparison: Comparison) -> tuple[Any, ...]:
+    unknown = np.unique(true[~np.isin(true, model.classes_)])
+    if len(unknown):
+        comparison.notes.append(
+            f"Only rows that were held back have the target {shorten(unknown.tolist())}: no "
+            "method can predict that."
+        )
+
+    def judge(shares: np.ndarray, classes: np.ndarray | None) -> dict[str, float]:
+        return score_classes(true, shares, model.classes_ if classes is None else classes)
+
+    constant = DummyClassifier(strategy="prior")
+    return judge, constant, HistGradientBoostingClassifier(), "majority"
+
+
+def _regressors(model: Any, true: np.ndarray, comparison: Comparison) -> tuple[Any, ...]:
+    true = true.astype(float)
+
+    def judge(predicted: np.ndarray, _: Any) -> dict[str, float]:
+        return score_numbers(true, predicted)
+
+    is_log = model.target_transform == "log"
+    baselines = [DummyRegressor(), HistGradientBoostingRegressor()]
+    if is_log:
+        baselines = [_OfLogarithm(baseline) for baseline in baselines]
+    return judge, *baselines, "mean"
+
+
+class _OfLogarithm:
+    """A regressor that learns the logarithm of the target, as the model does."""
+
+    def __init__(self, regressor: Any) -> None:
+        self._regressor = regressor
+
+    def set_params(self, **parameters: Any) -> None:
+        self._regressor.set_params(**parameters)
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> None:
+        self._regressor.fit(X, np.log(y))
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        return np.asarray(np.exp(self._regressor.predict(X)))
 
 
 def _reason(error: Exception) -> str:
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
-def _features(model: Any, table: Table) -> tuple[np.ndarray, list[int]]:
-    """Return what the model makes of a table, for gradient boosting, and which are categories."""
-    encoded = model.encode(table)
-    features = np.column_stack([*encoded.codes, encoded.numbers]).astype(np.float64)
-    n_codes = model.fitted_.learned.encoder.n_codes
-    # It takes at most 255 categories; columns with more go in as integers.
-    return features, [i for i, n in enumerate(n_codes) if n <= _MOST_HGB_CATEGORIES]
+def _features(encoded: Encoded) -> np.ndarray:
+    """Return what a model reads, for methods that take one array."""
+    return np.column_stack([*encoded.codes, encoded.numbers]).astype(np.float64)
 
 
-def _score_classes(true: np.ndarray, shares: np.ndarray, classes: np.ndarray) -> dict[str, float]:
-    """Return the scores of probabilities; shares of shape (n_samples, n_classes)."""
-    position = np.minimum(np.searchsorted(classes, true), len(classes) - 1)
-    is_known = classes[position] == true
-    share = np.where(is_known, shares[np.arange(len(true)), position], 0.0)
-    # As scikit-learn's log_loss, which refuses a single class and classes that fit has not met.
-    smallest = np.finfo(shares.dtype).eps
-    return {
-        "accuracy": float(((shares.argmax(axis=1) == position) & is_known).mean()),
-        "log loss": float(-np.log(np.clip(share, smallest, 1.0)).mean()),
-    }
+def _n_codes(model: Any) -> tuple[int, ...]:
+    # Boosting takes at most 255 categories; columns with more go in as integers.
+    codes: tuple[int, ...] = model.fitted_.learned.encoder.n_codes
+    return codes
 
 
-def _score_numbers(true: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
-    scores = {"mean absolute error": float(mean_absolute_error(true, predicted))}
-    if len(true) > 1:  # of one row there is no variance to explain
-        scores = {"R²": float(r2_score(true, predicted)), **scores}
-    if (true != 0).all():
-        scores["MAPE"] = float(mean_absolute_percentage_error(true, predicted))
-    return scores
+def show_numbers(values: Sequence[float | None]) -> list[str]:
+    """Return numbers with as many digits as the largest of them needs, the same for all.
+
+    Examples
+    --------
+    >>> show_numbers([834.5609, 1241.52, None]), show_numbers([0.1311, 0.2052])
+    (['834.6', '1,241.5', ''], ['0.1311', '0.2052'])
+    """
+    largest = max((abs(value) for value in values if value is not None), default=0.0)
+    digits = 1 if largest >= 100 else 4 if largest < 10 else 2
+    return ["" if value is None else f"{value:,.{digits}f}" for value in values]

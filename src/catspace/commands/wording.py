@@ -13,12 +13,6 @@ _PHRASES = (
     (r"\bmodel\.save\(path\) writes\b", "catspace fit writes"),
     (r'pass y, or its name: y="Sales"', "name its column with --target"),
     (r"\bpass X as well\b", "name its file with --data"),
-    (r"; a larger smooth trusts rare categories less", ""),
-    (
-        r"lower embedding_dim for ('.*?'|\".*?\"), or keep fewer of its vectors with "
-        r"max_categories or hash_buckets",
-        r"leave the column out with --drop \1",
-    ),
     (r"\bexplode it into rows, or turn each value", "leave it out with --drop, or turn each value"),
     (r"\bembeddings_\[column\]\.categories", "those that catspace embeddings lists"),
     (r"^k must\b", "-k must"),
@@ -26,17 +20,19 @@ _PHRASES = (
 )
 _OPTIONS = {
     "categorical_features": "--categorical",
-    "date_parts": "--date-parts",
+    "date_parts": "--dates",
+    "early_stopping": "--early-stopping",
     "n_networks": "--networks",
     "num_workers": "--workers",
     "random_state": "--seed",
+    "storage_path": "--storage",
 }
-# Those that the command has no option for, and that no sentence has in it by chance.
-PYTHON_ONLY = (
+# Those that are set by --set, and that no sentence has in it by chance.
+SET = (
     "batch_size",
     "class_weight",
+    "date_formats",
     "discretize",
-    "early_stopping",
     "embedding_activation",
     "embedding_dim",
     "handle_unknown",
@@ -49,7 +45,6 @@ PYTHON_ONLY = (
     "min_frequency",
     "n_iter_no_change",
     "n_jobs",
-    "sample_weight",
     "target_transform",
     "validation_fraction",
     "weight_decay",
@@ -70,7 +65,7 @@ def in_options(text: object) -> str:
     >>> in_options("Hint: categorical_features=['shop', 'day', …] gives each value a vector.")
     'Hint: --categorical shop,day gives each value a vector.'
     >>> in_options("lower learning_rate, which is 0.1.")
-    'lower learning_rate, which is 0.1. (In Python: there is no option for learning_rate.)'
+    'lower learning_rate, which is 0.1. (--set learning_rate=… changes it.)'
     """
     said = _LIST.sub(_listed, str(text))
     for pattern, words in _PHRASES:
@@ -78,9 +73,10 @@ def in_options(text: object) -> str:
     for name, option in _OPTIONS.items():
         said = re.sub(_NAME.format(name) + "=", f"{option} ", said)
         said = re.sub(_NAME.format(name), option, said)
-    left = [name for name in PYTHON_ONLY if re.search(_NAME.format(name), said)]
-    if left:
-        said += f" (In Python: there is no option for {' and '.join(left)}.)"
+    left = [name for name in SET if re.search(_NAME.format(name), said)]
+    if left and "--set" not in said:
+        options = " or ".join(f"--set {name}=…" for name in left)
+        said += f" ({options} changes it.)"
     return said
 
 

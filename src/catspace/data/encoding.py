@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from catspace.data.bins import Bins, cut
+from catspace.data.dates import DateColumns
 from catspace.data.hashing import HashedVocabulary
 from catspace.data.origin import Origin
-from catspace.data.roles import expand_dates
 from catspace.data.scaling import Scaling, finite_numbers
 from catspace.data.table import Table
 from catspace.data.vocabulary import UNSEEN, Vocabulary
@@ -33,13 +33,29 @@ class Encoded:
 
 
 @dataclass(frozen=True)
+class Places:
+    """Where a column of the user's table stands among codes and numbers."""
+
+    codes: tuple[int, ...] = ()  # rows of ``Encoded.codes``
+    numbers: tuple[int, ...] = ()  # columns of ``Encoded.numbers``
+
+    def join(self, *others: "Places") -> "Places":
+        """Return the places of several columns."""
+        all_ = (self, *others)
+        return Places(
+            tuple(place for places in all_ for place in places.codes),
+            tuple(place for places in all_ for place in places.numbers),
+        )
+
+
+@dataclass(frozen=True)
 class TableEncoder:
     """What fit learned about the columns of a table."""
 
     vocabularies: Mapping[str, Vocabulary]  # the categorical columns
     scalings: Mapping[str, Scaling]  # the continuous columns
-    date_parts: tuple[str, ...] = ()  # what each column of dates was replaced by
-    dates: tuple[str, ...] = ()  # the columns of dates that were replaced
+    # The columns of dates that were replaced by their parts
+    dates: DateColumns = field(default_factory=DateColumns)
     # The columns of numbers that were cut into categories
     bins: Mapping[str, Bins] = field(default_factory=dict)
 
@@ -48,8 +64,10 @@ class TableEncoder:
         document = {
             "categorical": list(self.vocabularies),
             "scalings": {name: asdict(scaling) for name, scaling in self.scalings.items()},
-            "date_parts": list(self.date_parts),
-            "dates": list(self.dates),
+            "date_parts": list(self.dates.parts),
+            "dates": list(self.dates.names),
+            "date_formats": dict(self.dates.formats),
+            "first_days": dict(self.dates.first_days),
             "bins": {name: list(bins.edges) for name, bins in self.bins.items()},
             "hashed": {
                 name: {"n_buckets": vocabulary.n_buckets, "kinds": list(vocabulary.kinds)}
@@ -80,8 +98,13 @@ class TableEncoder:
             vocabularies[column] = vocabulary
         scalings = {name: Scaling(**values) for name, values in document["scalings"].items()}
         bins = {name: Bins(tuple(edges)) for name, edges in document.get("bins", {}).items()}
-        dates = tuple(document["dates"])
-        return cls(vocabularies, scalings, tuple(document["date_parts"]), dates, bins)
+        dates = DateColumns(
+            tuple(document["dates"]),
+            tuple(document["date_parts"]),
+            document.get("date_formats", {}),
+            document.get("first_days", {}),
+        )
+        return cls(vocabularies, scalings, dates, bins)
 
     @property
     def n_codes(self) -> tuple[int, ...]:
@@ -95,12 +118,30 @@ class TableEncoder:
 
     @property
     def origins(self) -> dict[str, Origin]:
-        """What each categorical column is made of."""
-        dates = {f"{raw}_{p}": Origin(raw, part=p) for raw in self.dates for p in self.date_parts}
+        """What each column that is embedded or scaled is made of."""
+        dates = {
+            name: Origin(
+                raw,
+                part=part,
+                date_format=self.dates.formats.get(raw),
+                first_day=self.dates.first_days.get(raw, 0.0),
+            )
+            for name, (raw, part) in self.dates.made.items()
+        }
         return {
             name: dates.get(name, Origin(name, bins=self.bins.get(name)))
-            for name in self.vocabularies
+            for name in (*self.vocabularies, *self.scalings)
         }
+
+    @property
+    def places(self) -> dict[str, Places]:
+        """Where each column that is embedded or scaled stands in `Encoded`."""
+        places = {name: Places(codes=(i,)) for i, name in enumerate(self.vocabularies)}
+        start = 0
+        for name, scaling in self.scalings.items():
+            places[name] = Places(numbers=tuple(range(start, start + scaling.width)))
+            start += scaling.width
+        return places
 
     @property
     def number_names(self) -> list[str]:
@@ -118,22 +159,24 @@ class TableEncoder:
         A column of several kinds of Python objects has several.
         """
         kinds: dict[str, set[str]] = {name: {"number"} for name in (*self.scalings, *self.bins)}
-        parts = {f"{name}_{part}" for name in self.dates for part in self.date_parts}
         for name, vocabulary in self.vocabularies.items():
-            if name not in parts and name not in self.bins:
+            if name not in self.bins:
                 kinds[name] = set(vocabulary.kinds)
-        return kinds | {name: {"time"} for name in self.dates}
+        for name in self.dates.made:
+            del kinds[name]
+        formats = self.dates.formats
+        return kinds | {name: {"text" if name in formats else "time"} for name in self.dates.names}
 
     def encode(self, table: Table, *, handle_unknown: str = "mean") -> Encoded:
         """Return codes and numbers of a table that has the columns of fit.
 
         With ``handle_unknown="error"`` a category that fit has not met raises.
         """
-        table = cut(expand_dates(table, self.dates, self.date_parts), self.bins)
+        table = cut(self.dates.expand(table), self.bins)
         columns = {column.name: column for column in table.columns}
-        codes = np.empty((len(self.vocabularies), table.n_rows), dtype=np.int32)
+        codes, made = np.empty((len(self.vocabularies), table.n_rows), np.int32), self.dates.made
         for i, (name, vocabulary) in enumerate(self.vocabularies.items()):
-            codes[i] = vocabulary.encode(columns[name])
+            codes[i] = vocabulary.encode(columns[name], is_date_part=name in made)
             if handle_unknown == "error" and (codes[i] == UNSEEN).any():
                 unseen = vocabulary.unseen(columns[name])
                 raise UnknownCategoryError(

@@ -6,11 +6,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catspace.data.dates import find_date_formats
 from catspace.data.table import Column
 from catspace.data.vocabulary import Vocabulary
 from catspace.exceptions import warn
 
 _ID_NAME = r"(^|_|[a-z])(id|Id|ID|code|Code|key|Key|nr|no)$"
+# Things that people number; one of them, since the plural is a count.
+_NUMBERED_THING = (
+    r"(?i)(^|_)(store|shop|branch|station|customer|client|user|member|patient|driver|product|item"
+    r"|article|sku|account|device|machine|department|dept|warehouse|zip|postcode|plz)$"
+)
 # Dates as people write them, perhaps with a time of the day behind.
 _DATE = (
     r"^\s*([0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2,4}"
@@ -42,7 +48,7 @@ def hint_at_id(column: Column, values: np.ndarray) -> None:
     distinct, counts = np.unique(present, return_counts=True)
     if len(distinct) < 3 or (distinct % 1 != 0).any():
         return
-    is_named_so = re.search(_ID_NAME, column.name)
+    is_named_so = re.search(_ID_NAME, column.name) or re.search(_NUMBERED_THING, column.name)
     if is_named_so or _is_numbered(distinct, counts):
         warn(
             f"Column {column.name!r} holds integers that look like identifiers "
@@ -63,16 +69,26 @@ def _is_numbered(distinct: np.ndarray, counts: np.ndarray) -> bool:
     return bool((len(distinct) >= 100 and mean >= 5) or is_even)
 
 
+def look_like_dates(words: pa.Array) -> np.ndarray:
+    """Return which words look like dates, as a bool array; some of them may be none."""
+    return np.asarray(pc.match_substring_regex(words, _DATE).to_numpy(zero_copy_only=False))
+
+
 def hint_at_dates(column: str, vocabulary: Vocabulary) -> None:
     """Warn when the categories of a column are text that looks like dates."""
     if vocabulary.kinds != ("text",) or "text" not in vocabulary.values:
         return
     values = vocabulary.values["text"]
     some = values[:_SOME_VALUES]
-    if len(some) >= _FEWEST_DATES and pc.all(pc.match_substring_regex(some, _DATE)).as_py():
-        warn(
-            f"Column {column!r} holds text that looks like dates ({len(values)} different ones, "
-            f"such as {values[0].as_py()!r}). Each is a category, and every other date is unseen.",
-            hint='convert the column to dates, which date_parts=["year", "month", "day_of_week"] '
-            f"takes apart; categorical_features=[{column!r}, …] takes them as they are.",
-        )
+    if len(some) < _FEWEST_DATES or not look_like_dates(some).all():
+        return
+    forms = find_date_formats(some.to_pylist())
+    convert = "convert the column to dates, which"
+    if len(forms) == 1:
+        convert = f"date_formats={{{column!r}: {forms[0]!r}}} reads them as dates, which"
+    warn(
+        f"Column {column!r} holds text that looks like dates ({len(values)} different ones, "
+        f"such as {values[0].as_py()!r}). Each is a category, and every other date is unseen.",
+        hint=f'{convert} date_parts=["year", "month", "day_of_week"] takes apart; '
+        f"categorical_features=[{column!r}, …] takes them as they are.",
+    )

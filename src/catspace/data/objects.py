@@ -5,7 +5,8 @@ make one value of two, the column is refused.
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ NOT_ONE_TYPE = (
     UnicodeEncodeError,
 )
 _NO_VALUES = (list, tuple, dict, set, frozenset, np.ndarray)
+# What Arrow knows, up to some size.
+_BOUNDED = (int, Decimal, date, timedelta)
 
 
 def mixed_column(name: str, values: np.ndarray) -> Column:
@@ -35,8 +38,7 @@ def mixed_column(name: str, values: np.ndarray) -> Column:
     type_ids = np.fromiter(map(id, map(type, objects)), dtype=np.int64, count=len(objects))
     parts: list[tuple[np.ndarray | None, pa.Array]] = []
     for type_id in np.unique(type_ids):
-        rows = np.flatnonzero(type_ids == type_id)
-        parts.append((rows, _objects_to_arrow(name, objects[rows])))
+        parts += _split(name, objects, np.flatnonzero(type_ids == type_id))
     texts = [part.cast(pa.large_string()).unique() for _, part in parts if is_text(part.type)]
     if len(texts) > 1 and len(pa.concat_arrays(texts).unique()) < sum(map(len, texts)):
         raise _same_text(name, objects)
@@ -61,11 +63,17 @@ def recheck(name: str, values: pa.Array, objects: Sequence[Any] | np.ndarray) ->
 def _read_times(name: str, objects: Sequence[Any] | np.ndarray) -> pa.Array | None:
     """Return dates beside points in time as points in time, each date as its midnight.
 
-    Arrow takes them for dates, and drops the time of the day; it drops nanoseconds too, and zones
-    where only some have one. Those are refused. None where Arrow reads them right.
+    Arrow takes them for dates, and drops the time of the day; it drops nanoseconds too, the zones
+    of clocks, and zones where only some have one. Those are refused. None where Arrow reads them
+    right.
     """
     kinds = set()
     for value in objects:
+        if isinstance(value, time) and value.tzinfo is not None:
+            raise InputError(
+                f"Column {name!r} holds times of the day with a zone: {value}.",
+                hint="give them in one zone without saying it, or turn the column into text.",
+            )
         if not isinstance(value, date) or value != value:
             continue
         zone = value.utcoffset() if isinstance(value, datetime) else None
@@ -101,6 +109,30 @@ def no_single_value(name: str, examples: Iterable[object]) -> InputError:
         f"{shorten(examples)}.",
         hint="explode it into rows, or turn each value into text.",
     )
+
+
+def _split(
+    name: str, objects: np.ndarray, rows: np.ndarray
+) -> list[tuple[np.ndarray | None, pa.Array]]:
+    """Return the rows of objects of one Python type that Arrow can hold, and those of the others.
+
+    So a value means the same beside others and alone, also where one of them is out of range.
+    """
+    values = _objects_to_arrow(name, objects[rows])
+    if is_text(values.type) and isinstance(objects[rows[0]], _BOUNDED):
+        fits = np.fromiter(map(_is_in_range, objects[rows]), dtype=bool, count=len(rows))
+        if fits.any() and not fits.all():
+            halves = (rows[fits], rows[~fits])
+            return [(half, _objects_to_arrow(name, objects[half])) for half in halves]
+    return [(rows, values)]
+
+
+def _is_in_range(value: Any) -> bool:
+    try:
+        pa.array([value])
+    except NOT_ONE_TYPE:
+        return False
+    return True
 
 
 def _objects_to_arrow(name: str, objects: np.ndarray) -> pa.Array:

@@ -1,19 +1,22 @@
-"""What an embedded column is made of, so that it can be found again in a user's table."""
+"""What a column that the network reads is made of, to find it again in a user's table."""
 
 from dataclasses import dataclass
 
 from catspace.data.bins import Bins
+from catspace.data.dates import read_dates, take_part
 from catspace.data.table import Column, Table
 from catspace.exceptions import InputError, did_you_mean
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The column of a table that an embedded column is made of, and how."""
+    """The column of a table that one of the network's is made of, and how."""
 
     raw: str  # the column of the table
-    part: str | None = None  # the part of its dates that is embedded
+    part: str | None = None  # the part of its dates that is used
     bins: Bins | None = None  # what its numbers are cut into
+    date_format: str | None = None  # how its dates are written, where they are text
+    first_day: float = 0.0  # what elapsed days are counted from, in days since 1970
 
     def read(self, table: Table) -> Column:
         """Return the column that the vocabulary knows, made of a table's own.
@@ -23,7 +26,7 @@ class Origin:
         """
         column = get_column(table, self.raw)
         if self.part is not None:
-            (column,) = column.date_parts([self.part])
+            column = take_part(read_dates(column, self.date_format), self.part, self.first_day)
         return column if self.bins is None else self.bins.apply(column)
 
 

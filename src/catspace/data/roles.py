@@ -1,16 +1,16 @@
 """What each column of a table is used as: decided by names and types, before a row is read."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from catspace.data.bins import Bins, check_discretize, cut
+from catspace.data.dates import DateColumns, check_date_formats, check_date_parts
 from catspace.data.hashing import HashedCounts
-from catspace.data.table import DATE_PARTS, Column, Table
+from catspace.data.table import Table
 from catspace.data.vocabulary import ValueCounts
 from catspace.exceptions import InputError, ParameterError, did_you_mean
 from catspace.validation import check_column_names, is_count
@@ -22,8 +22,7 @@ class Roles:
 
     categorical: tuple[str, ...]  # the columns that get a vocabulary, after the changes below
     numbers: tuple[str, ...]  # the columns that get a scale, likewise
-    date_parts: tuple[str, ...]  # what each column of dates is replaced by
-    dates: tuple[str, ...]  # the columns of dates that are replaced
+    dates: DateColumns  # the columns of dates that are replaced by their parts
     # The columns of numbers that are cut into categories, and how their bins are found
     rules: Mapping[str, Any]
     # The columns of which only so many categories have a vector of their own
@@ -43,35 +42,41 @@ class Roles:
         max_categories: Any = None,
         hash_buckets: Any = None,
         date_parts: Iterable[str] | None = None,
+        date_formats: Any = None,
         discretize: Any = None,
     ) -> "Roles":
         """Decide what each column is, by the user's word and by its type; rows do not matter."""
-        parts, rules = _check_date_parts(date_parts), check_discretize(discretize, table)
+        parts, formats = check_date_parts(date_parts), check_date_formats(date_formats, table)
+        rules = check_discretize(discretize, table)
         named = _named_columns(categorical_features, table)
         hashed = _check_buckets(hash_buckets)
         embedded = set(named or ()) | set(hashed) | set(rules)
-        dates = tuple(
-            c.name for c in table.columns if parts and c.is_date and c.name not in embedded
+        is_date = {c.name: c.is_date or c.name in formats for c in table.columns}
+        dates = DateColumns(
+            tuple(name for name in table.names if parts and is_date[name] and name not in embedded),
+            parts,
+            {name: form for name, form in formats.items() if name not in embedded},
         )
-        expanded = expand_dates(table, dates, parts)
+        expanded = dates.expand(table)
         categorical, numbers = [], []
         for column in expanded.columns:
             # A list of columns is the last word on booleans, which could be numbers as well.
             is_decided = named is not None and column.is_boolean
-            if column.name in embedded or (column.is_category and not is_decided):
+            if column.name in embedded:
                 categorical.append(column.name)
-            elif column.is_date:
+            elif column.name in formats or (column.is_date and not column.is_category):
                 raise InputError(
                     f"Column {column.name!r} holds dates.",
                     hint=f'date_parts=["year", "month", "day_of_week"] expands them, and '
                     f"categorical_features=[{column.name!r}] makes each date a category.",
                 )
+            elif column.is_category and not is_decided:
+                categorical.append(column.name)
             else:
                 numbers.append(column.name)
         return cls(
             tuple(categorical),
             tuple(numbers),
-            parts,
             dates,
             rules,
             most=_most_categories(max_categories, categorical),
@@ -87,23 +92,7 @@ class Roles:
 
     def apply(self, table: Table) -> Table:
         """Return the table with its dates expanded and its bins cut."""
-        return cut(expand_dates(table, self.dates, self.date_parts), self.bins)
-
-
-def expand_dates(table: Table, dates: Sequence[str], parts: Sequence[str]) -> Table:
-    """Replace the columns of dates by their parts."""
-    if not dates:
-        return table
-    columns: list[Column] = []
-    for column in table.columns:
-        columns.extend(column.date_parts(parts) if column.name in dates else [column])
-    for name, count in Counter(column.name for column in columns).items():
-        if count > 1:
-            raise InputError(
-                f"date_parts makes a column {name!r}, and the table has one of that name.",
-                hint="rename that column.",
-            )
-    return replace(table, columns=tuple(columns))
+        return cut(self.dates.expand(table), self.bins)
 
 
 def check_min_frequency(min_frequency: Any) -> None:
@@ -166,21 +155,6 @@ def _named_columns(categorical_features: Any, table: Table) -> set[str] | None:
         else:
             raise ParameterError(f"{wanted}; got {item!r} in it.")
     return found
-
-
-def _check_date_parts(date_parts: Iterable[str] | None) -> tuple[str, ...]:
-    if date_parts is None:
-        return ()
-    if not isinstance(date_parts, Iterable):
-        raise ParameterError(f"date_parts must be a list of parts; got {date_parts!r}.")
-    parts = (date_parts,) if isinstance(date_parts, str) else tuple(date_parts)
-    for part in parts:
-        if part not in DATE_PARTS:
-            raise ParameterError(
-                f"date_parts holds {part!r}; it takes {', '.join(DATE_PARTS)}."
-                f"{did_you_mean(part, DATE_PARTS)}"
-            )
-    return parts
 
 
 def _most_categories(max_categories: Any, categorical: Sequence[str]) -> dict[str, int]:

@@ -101,11 +101,23 @@ class ColumnStatistics:
         self._columns = {column.name: column for column in roles.apply(columns).columns}
         self._counts = {name: roles.counts(name) for name in roles.categorical}
         self._has_missing = dict.fromkeys(roles.numbers, False)
+        # Of the columns of elapsed days, which are counted from 1970 until all blocks were met
+        self._first_days = {name: np.inf for name in roles.numbers if name in roles.dates.made}
 
     @property
     def numbers(self) -> np.ndarray:
         """The values of a sample of the columns of numbers; shape (n_sampled, n_columns)."""
-        return next(iter(self._sample.columns), np.empty((0, len(self.roles.numbers))))
+        numbers = next(iter(self._sample.columns), np.empty((0, len(self.roles.numbers))))
+        return np.asarray(numbers - self._first)
+
+    @property
+    def _first(self) -> np.ndarray:
+        """What the numbers of each column are counted from: elapsed days from the first one."""
+        first = np.zeros(len(self.roles.numbers))
+        for i, name in enumerate(self.roles.numbers):
+            if name in self._first_days and np.isfinite(self._first_days[name]):
+                first[i] = self._first_days[name]
+        return first
 
     def add(self, table: Table, first_row: int | None = 0) -> None:
         """Learn from some rows."""
@@ -118,6 +130,10 @@ class ColumnStatistics:
         for i, name in enumerate(self.roles.numbers):
             numbers[:, i] = finite_numbers(by_name[name], first_row=first_row)
             self._has_missing[name] |= bool(np.isnan(numbers[:, i]).any())
+            if name in self._first_days:
+                present = numbers[:, i][~np.isnan(numbers[:, i])]
+                first = np.floor(present.min(initial=np.inf))
+                self._first_days[name] = min(self._first_days[name], float(first))
         self._sample.add(numbers)
 
     def merge(self, other: "ColumnStatistics") -> None:
@@ -129,13 +145,15 @@ class ColumnStatistics:
                 self._counts[name].merge(counts)
         for name, has_missing in other._has_missing.items():
             self._has_missing[name] |= has_missing
+        for name, first in other._first_days.items():
+            self._first_days[name] = min(self._first_days[name], first)
 
     def encoder(self, min_frequency: float = 1) -> TableEncoder:
         """Return what turns the columns into codes and numbers."""
         roles, threshold = self.roles, count_threshold(min_frequency, self.n_samples)
         scalings = {}
         for name, values in zip(roles.numbers, self.numbers.T, strict=True):
-            if roles.named is None:
+            if roles.named is None and name not in roles.dates.made:
                 hint_at_id(self._columns[name], values)
             scalings[name] = replace(Scaling.fit(values), has_missing=self._has_missing[name])
         vocabularies = {}
@@ -144,7 +162,11 @@ class ColumnStatistics:
                 vocabularies[name] = counts.vocabulary(threshold, roles.most.get(name))
             if name not in (roles.named or ()):
                 hint_at_dates(name, vocabularies[name])
-        return TableEncoder(vocabularies, scalings, roles.date_parts, roles.dates, roles.bins)
+        first = dict(zip(roles.numbers, self._first.tolist(), strict=True))
+        made = roles.dates.made
+        first_days = {made[name][0]: first[name] for name in self._first_days}
+        dates = replace(roles.dates, first_days=first_days)
+        return TableEncoder(vocabularies, scalings, dates, roles.bins)
 
 
 class TableStatistics:

@@ -1,28 +1,14 @@
 """Named Arrow columns of equal length: what every table is inside of catspace."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from catspace.data.kinds import Part, factorize, is_text, naming
 from catspace.exceptions import InputError, did_you_mean, shorten
-
-_TEMPORAL_PARTS: dict[str, Callable[[pa.Array], pa.Array]] = {
-    "year": pc.year,
-    "quarter": pc.quarter,
-    "month": pc.month,
-    "week": pc.iso_week,
-    "day": pc.day,
-    "day_of_week": lambda values: pc.day_of_week(values, count_from_zero=False, week_start=1),
-    "hour": lambda values: pc.hour(
-        values.cast(pa.timestamp("us", getattr(values.type, "tz", None)))
-    ),
-}
-DATE_PARTS = tuple(_TEMPORAL_PARTS)
 
 
 @dataclass(frozen=True)
@@ -91,29 +77,6 @@ class Column:
                 kept = moved_to[where] >= 0
                 parts.append((moved_to[where][kept], values.filter(pa.array(kept))))
         return Column(self.name, tuple(parts), len(rows))
-
-    def date_parts(self, parts: Iterable[str]) -> list["Column"]:
-        """Return one categorical column for each part of a column of dates."""
-        values = self.parts[0][1] if len(self.parts) == 1 else None
-        if values is not None and pa.types.is_dictionary(values.type):
-            values = values.dictionary_decode()
-        if values is not None and pa.types.is_null(values.type):
-            values = values.cast(pa.timestamp("us"))
-        if values is None or not (
-            pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)
-        ):
-            raise InputError(
-                f"Column {self.name!r} held dates in fit and holds {describe(self.type)} now.",
-                hint="convert the column to dates, as it was in fit.",
-            )
-        return [
-            Column(
-                f"{self.name}_{part}",
-                ((None, _TEMPORAL_PARTS[part](values).dictionary_encode()),),
-                self.n_rows,
-            )
-            for part in parts
-        ]
 
     def to_numbers(self) -> np.ndarray:
         """Return the values as float64, NaN where missing; shape (n_rows,)."""

@@ -263,11 +263,12 @@ class TargetStatistics:
         merged = classes if self._classes is None else self._classes.merge(classes)
         labels = merged.labels
         with np.errstate(invalid="ignore"):  # infinity has no remainder, and is no class
-            is_fraction = labels.dtype.kind == "f" and bool((labels % 1 != 0).any())
+            fractions = labels[labels % 1 != 0] if labels.dtype.kind == "f" else labels[:0]
+        is_fraction = len(fractions) > 0
         if is_fraction and self.kind == "class":
             raise InputError(
-                f"Unknown label type: continuous. The target holds {labels[labels % 1 != 0][0]:g}, "
-                f"which is not a class.",
+                f"Unknown label type: continuous. The target holds {fractions[0]:g}, which is not "
+                "a class.",
                 hint="EmbeddingRegressor learns numbers.",
             )
         is_number = labels.dtype.kind in "iuf"

@@ -116,7 +116,7 @@ class Vocabulary:
             found.extend(values.filter(pa.array(self.rows[kind] >= N_SPECIAL)).to_pylist())
         return found
 
-    def encode(self, column: Column) -> np.ndarray:
+    def encode(self, column: Column, *, is_date_part: bool = False) -> np.ndarray:
         """Return the embedding row of each value.
 
         Warns when the column holds another kind of value than it did in fit, since then no value
@@ -136,7 +136,7 @@ class Vocabulary:
         codes = self.codes(parts, column.n_rows)
         if new and known:
             _warn_about_kinds(column.name, known, new)
-        elif known and _is_all_unseen(codes):
+        elif known and not is_date_part and _is_all_unseen(codes):
             self._warn_about_all(column)
         return codes
 

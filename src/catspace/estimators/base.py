@@ -1,6 +1,6 @@
 """What the three estimators share: parameters, fitting, transforming, saving."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -18,12 +18,12 @@ from catspace.estimators.fitting import Fit, OnEpoch, check_use, finish
 from catspace.estimators.parameters import pack_parameter, unpack_parameter
 from catspace.estimators.shared import SharedParameters
 from catspace.exceptions import InputError, shorten
-from catspace.model.choice import settle
+from catspace.model.choice import settle, tell_pairs
 from catspace.model.memory import available_memory, show_bytes
 from catspace.model.plan import make_device
 from catspace.model.settings import plain_torch
 from catspace.model.training import train_networks
-from catspace.preparation.prepare import Given
+from catspace.preparation.prepare import Given, Prepared
 from catspace.validation import check_column_names
 
 
@@ -45,6 +45,7 @@ class EmbeddingEstimator(
         y_val: Any = None,
         sample_weight_val: Any = None,
         on_epoch: OnEpoch | None = None,
+        on_prepared: Callable[[Prepared], None] | None = None,
     ) -> Self:
         """Learn vectors and network from a table and a target.
 
@@ -67,6 +68,9 @@ class EmbeddingEstimator(
             Called after each epoch of each network with what ``history_`` keeps of it: for a
             progress display or a log of your own. The call comes from the thread that trained the
             epoch.
+        on_prepared : callable, optional
+            Called once before training, with what was learned of the table and the rows as the
+            networks read them: to show how the columns are understood.
 
         Returns
         -------
@@ -89,6 +93,8 @@ class EmbeddingEstimator(
             prepared = job.preparation(stack).prepare(
                 Given(X, y, sample_weight), Given(X_val, y_val, sample_weight_val)
             )
+            if on_prepared is not None:
+                on_prepared(prepared)
             rows, validation = prepared.rows, prepared.validation
             plan = job.plan(prepared.learned, prepared.numbers, len(rows))
             need = plan.memory(rows.n_bytes, has_validation=validation is not None)
@@ -99,12 +105,16 @@ class EmbeddingEstimator(
                 n_jobs = effective_n_jobs(self.n_jobs)
                 plan, judged = settle(plan, rows, validation, n_jobs=n_jobs)
                 tell(plan.describe_smoothing())
+                if plan.pairs:
+                    tell(plan.describe_pairs())
+                plan, rows = tell_pairs(plan, rows)
                 trained = train_networks(
                     plan.architecture,
                     rows,
                     plan.recipe,
                     plan.seeds,
                     edges=plan.edges,
+                    pairs=plan.pair_means,
                     validation=validation,
                     device=plan.device,
                     n_jobs=n_jobs,
@@ -142,6 +152,12 @@ class EmbeddingEstimator(
         check_is_fitted(self)
         check_use(vars(self))
         return self.fitted_.answer(encoded, device=make_device(self.device), n_jobs=self.n_jobs)
+
+    def predict_networks(self, encoded: Encoded) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Return what `predict_encoded` does, and beside it what each network says alone."""
+        check_is_fitted(self)
+        check_use(vars(self))
+        return self.fitted_.answers(encoded, device=make_device(self.device), n_jobs=self.n_jobs)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the embedded features: the vectors of each row's categories, and its numbers.
@@ -206,6 +222,77 @@ class EmbeddingEstimator(
         check_is_fitted(self)
         parameters = {k: pack_parameter(k, v) for k, v in self.get_params(deep=False).items()}
         self.fitted_.save(path, estimator=type(self).__name__, parameters=parameters)
+
+    def report(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        path: str | Path | None = None,
+        title: str | None = None,
+        target_name: str | None = None,
+        scores: Mapping[str, Mapping[str, float]] | None = None,
+    ) -> Any:
+        """Return what the model learned as a page, which notebooks show under the cell.
+
+        Parameters
+        ----------
+        X : table or path, optional
+            The training table: for colours by the target, and distances.
+        y : array-like of shape (n_rows,) or str, optional
+            Its target, or the name of its column.
+        X_val, y_val : table or path, and array-like or str, optional
+            Rows that the model was not trained on: how good it is, which columns matter and where
+            it fails is shown on these, or on ``X`` where there are none.
+        path : str or Path, optional
+            Where to write the page as well: one HTML file that opens offline in any browser.
+        title, target_name, scores
+            As in `catspace.write_report`.
+
+        Returns
+        -------
+        Report
+            ``save(path)`` writes it later. A notebook that shows it keeps all of it: about 5 MB.
+
+        Examples
+        --------
+        >>> from catspace import EmbeddingRegressor, make_sales
+        >>> sales = make_sales(n_rows=500, n_stores=5, random_state=0)
+        >>> model = EmbeddingRegressor(max_epochs=1, random_state=0).fit(sales.X, sales.y)
+        >>> model.report().title
+        'What the model learned about the target'
+        """
+        from catspace.export.report import make_report  # the one call into a room above
+
+        check_is_fitted(self)
+        page = make_report(
+            self,
+            X,
+            y,
+            X_val=X_val,
+            y_val=y_val,
+            title=title,
+            target_name=target_name,
+            scores=scores,
+        )
+        if path is not None:
+            page.save(path)
+        return page
+
+    def _html_repr(self) -> str:
+        """Return what notebooks show: scikit-learn's diagram and, once fitted, the columns."""
+        diagram = str(super()._html_repr())
+        if not self.__sklearn_is_fitted__():
+            return diagram
+        numbers = len(self.fitted_.learned.encoder.scalings)
+        n_networks = len(self.fitted_.networks)
+        beside = f", {numbers} columns of numbers" if numbers else ""
+        networks = f"{n_networks} network{'s' if n_networks > 1 else ''}"
+        return diagram + self.embeddings_.describe(
+            f"{networks} after {self.n_iter_} epochs{beside}"
+        )
 
     @classmethod
     def restore(cls, document: Mapping[str, Any], arrays: Mapping[str, Any]) -> Self:

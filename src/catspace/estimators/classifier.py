@@ -8,11 +8,17 @@ from sklearn.base import ClassifierMixin
 from catspace.estimators.attributes import ClassAttributes
 from catspace.estimators.base import EmbeddingEstimator
 from catspace.estimators.parameters import declares_parameters
-from catspace.estimators.shared import ClassParameters
+from catspace.estimators.shared import ClassParameters, PredictorParameters
 
 
 @declares_parameters
-class EmbeddingClassifier(ClassifierMixin, ClassParameters, ClassAttributes, EmbeddingEstimator):  # type: ignore[misc]
+class EmbeddingClassifier(
+    ClassifierMixin,  # type: ignore[misc]
+    ClassParameters,
+    PredictorParameters,
+    ClassAttributes,
+    EmbeddingEstimator,
+):
     """Predict classes from categories and numbers with entity embeddings.
 
     Each category of each categorical column gets a vector, learned together with a neural network

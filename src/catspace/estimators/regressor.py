@@ -7,11 +7,16 @@ from sklearn.base import RegressorMixin
 
 from catspace.estimators.base import EmbeddingEstimator
 from catspace.estimators.parameters import declares_parameters
-from catspace.estimators.shared import NumberParameters
+from catspace.estimators.shared import NumberParameters, PredictorParameters
 
 
 @declares_parameters
-class EmbeddingRegressor(RegressorMixin, NumberParameters, EmbeddingEstimator):  # type: ignore[misc]
+class EmbeddingRegressor(
+    RegressorMixin,  # type: ignore[misc]
+    NumberParameters,
+    PredictorParameters,
+    EmbeddingEstimator,
+):
     """Predict numbers from categories and numbers with entity embeddings.
 
     Each category of each categorical column gets a vector, learned together with a neural network

@@ -180,7 +180,10 @@ def survey(table: LabelledTable, target_kind: str, parameters: Mapping[str, Any]
 
 
 def _decide_roles(columns: Table, parameters: Mapping[str, Any]) -> Roles:
-    options = ("categorical_features", "date_parts", "max_categories", "hash_buckets", "discretize")
+    options = (
+        *("categorical_features", "date_parts", "date_formats", "discretize"),
+        *("max_categories", "hash_buckets"),
+    )
     roles = Roles.of(columns, **{name: parameters[name] for name in options})
     for name in ("embedding_dim", "smooth"):
         if isinstance(parameters[name], Mapping):

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -12,8 +13,13 @@ from typing import Any
 
 from catspace.estimators import load
 from catspace.exceptions import CatspaceError
-from catspace.export.report.summary import Record, summarise
+from catspace.export.report.records import Record
+from catspace.export.report.summary import summarise
+from catspace.names import visible
 from catspace.storage.writing import write_text
+
+# One script in the page, in parts that have a job each; a part uses those before it.
+_SCRIPTS = ("base.js", "quality.js", "map.js", "column.js", "page.js")
 
 
 def write_report(
@@ -22,6 +28,8 @@ def write_report(
     X: Any = None,
     y: Any = None,
     *,
+    X_val: Any = None,
+    y_val: Any = None,
     title: str | None = None,
     target_name: str | None = None,
     scores: Mapping[str, Mapping[str, float]] | None = None,
@@ -39,6 +47,9 @@ def write_report(
         columns, and the learned distances are set against the model's predictions.
     y : array-like of shape (n_rows,) or str, optional
         The target, or the name of its column; may be left out where fit was given the name.
+    X_val, y_val : table or path, and array-like or str, optional
+        Rows that the model was not trained on. How good it is, which columns matter and where it
+        fails is shown on these, or on ``X`` where there are none.
     title : str, optional
     target_name : str, optional
         What to call the target, where ``y`` is no name.
@@ -46,6 +57,56 @@ def write_report(
         Shown as they are, ``{"catspace": {"R²": 0.93}}``.
     on_step : callable, optional
         Called with the name of each column when its turn comes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from catspace import EmbeddingRegressor, write_report
+    >>> X = pd.DataFrame({"town": ["Aachen", "Bonn", "Celle", "Dresden"] * 50})
+    >>> y = [1.0, 1.1, 3.0, 3.1] * 50
+    >>> model = EmbeddingRegressor(random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(model, f"{folder}/towns.html", X, y, title="Towns", target_name="rain")
+    ...     Path(folder, "towns.html").read_text(encoding="utf-8")[:15]
+    '<!doctype html>'
+    """
+    page = make_report(
+        model,
+        X,
+        y,
+        X_val=X_val,
+        y_val=y_val,
+        title=title,
+        target_name=target_name,
+        scores=scores,
+        on_step=on_step,
+    )
+    page.save(path)
+
+
+def make_report(
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    X_val: Any = None,
+    y_val: Any = None,
+    title: str | None = None,
+    target_name: str | None = None,
+    scores: Mapping[str, Mapping[str, float]] | None = None,
+    on_step: Callable[[str], None] = lambda step: None,
+) -> "Report":
+    """Return what a model learned as a page that notebooks show; the parameters of `write_report`.
+
+    Examples
+    --------
+    >>> from catspace import EmbeddingRegressor, make_report, make_sales
+    >>> sales = make_sales(n_rows=500, n_stores=5, random_state=0)
+    >>> model = EmbeddingRegressor(max_epochs=1, random_state=0).fit(sales.X, sales.y)
+    >>> make_report(model, title="Five shops")
+    Report('Five shops', 5 MB)
     """
     check_report()
     if isinstance(model, (str, Path)):
@@ -54,12 +115,44 @@ def write_report(
         model,
         X,
         y,
+        X_val=X_val,
+        y_val=y_val,
         title=title,
         target_name=target_name,
         scores=scores,
         on_step=on_step,
     )
-    write_text(Path(path).expanduser(), render(document))
+    return Report(document["title"], render(document))
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """A page about a model: shown by notebooks, and written by `save`.
+
+    Attributes
+    ----------
+    title : str
+    html : str
+        The whole page, which asks for nothing else.
+    """
+
+    title: str
+    html: str
+
+    def save(self, path: str | Path) -> None:
+        """Write the page to a file, which appears when it is complete."""
+        write_text(Path(path).expanduser(), self.html)
+
+    def __repr__(self) -> str:
+        return f"Report({self.title!r}, {len(self.html) / 1e6:.0f} MB)"
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame of its own, which cannot reach the notebook around it."""
+        return (
+            f'<iframe srcdoc="{escape(self.html)}" title="{escape(self.title)}" '
+            'sandbox="allow-scripts allow-downloads" '
+            'style="width:100%;height:820px;border:1px solid rgba(128,128,128,.4)"></iframe>'
+        )
 
 
 def check_report() -> None:
@@ -77,10 +170,12 @@ def render(document: Record) -> str:
     static = files("catspace.export.report") / "static"
     # "<" cannot end the element early, whatever a category is called.
     data = json.dumps(document, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
-    library, script = _plotly(), (static / "page.js").read_text(encoding="utf-8")
+    parts = [(static / name).read_text(encoding="utf-8") for name in _SCRIPTS]
+    library, script = _plotly(), '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
     page = Template((static / "page.html").read_text(encoding="utf-8"))
     return page.substitute(
-        title=escape(document["title"]),
+        # The name of a window is text without order or style: what would turn it round is shown.
+        title=escape(visible(document["title"])),
         # Only these scripts run, and none of them may ask for anything.
         hashes=" ".join(_hash(text) for text in (library, script)),
         style=(static / "page.css").read_text(encoding="utf-8"),
