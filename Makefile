@@ -9,7 +9,7 @@ PIP_INSTALL_LOWEST := $(PIP) constraints-lowest.txt
 # Where the Rossmann files are, for the real experiments.
 CATSPACE_DATA ?= ../shared/data
 
-.PHONY: run test test-lowest lint browser bench trust reproduce format clean
+.PHONY: run test test-lowest lint browser docs release-check bench trust reproduce format clean
 
 run: $(VENV)/.installed
 	$(BIN)/catspace reproduce --figures --report --out out
@@ -50,12 +50,40 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/python $(PIP_INSTALL) --editable ".[dev]"
 	touch $@
 
+# The site in docs/_build/html, gallery included; a warning is an error. A few minutes.
+DOCS := .docs-venv
+docs: $(DOCS)/.installed
+	$(DOCS)/bin/python -m sphinx --builder html --fail-on-warning --keep-going docs docs/_build/html
+	$(DOCS)/bin/python docs/check_site.py docs/_build/html
+
+$(DOCS)/.installed: pyproject.toml constraints.txt docs/requirements.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python $(PIP_INSTALL) torch
+	$(DOCS)/bin/python $(PIP_INSTALL) --editable ".[cli,onnx,plots,ray,report]" --requirement docs/requirements.txt
+	touch $@
+
+# What would be published: built, looked into, installed alone, and the sdist's own tests run.
+RELEASE := .release-venv
+SDIST_TESTS ?= tests
+release-check: $(VENV)/.installed
+	rm -rf dist $(RELEASE)
+	$(PYTHON) -m venv $(RELEASE)/tools
+	$(RELEASE)/tools/bin/python $(PIP_INSTALL) build twine
+	$(RELEASE)/tools/bin/python -m build --outdir dist .
+	$(RELEASE)/tools/bin/python -m twine check --strict dist/*
+	$(RELEASE)/tools/bin/python tests/release/contents.py dist
+	$(PYTHON) -m venv $(RELEASE)/empty
+	$(RELEASE)/empty/bin/python $(PIP_INSTALL) dist/*.whl
+	$(RELEASE)/empty/bin/python -I -W error tests/release/smoke.py
+	$(RELEASE)/empty/bin/python tests/release/weight.py
+	$(BIN)/python tests/release/sdist_tests.py dist $(SDIST_TESTS)
+
 # Both tables of the paper on its own data, about two hours; a run that was interrupted goes on.
 reproduce: $(VENV)/.installed
 	$(BIN)/catspace reproduce --data $(CATSPACE_DATA) --out docs/reproduction
 
-# Damaged and crafted files, kills, threads, full disks and hostile names: about two hours.
-trust: $(VENV)/.installed
+# Damaged and crafted files, kills, threads, full disks, hostile names, lost nodes: about three hours.
+trust: $(VENV)/.installed browser
 	$(BIN)/python benchmarks/trust.py
 
 # Keras and the real tables live in an environment of their own.
@@ -78,4 +106,4 @@ $(BENCH)/.installed: pyproject.toml constraints.txt benchmarks/requirements.txt 
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(LOWEST) $(BENCH) .coverage out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) $(BENCH) $(DOCS) $(RELEASE) dist docs/_build docs/gallery docs/generated .coverage out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
