@@ -183,7 +183,7 @@ def distortion(source: Any, column: str, distances: DistanceMatrix) -> Any:
     >>> model = EmbeddingRegressor(random_state=1).fit(X, [1.0, 1.1, 3.0, 3.1] * 50)
     >>> asked = analysis.model_distance(model, X, "town")
     >>> list(analysis.distortion(model, "town", asked).columns)
-    ['dim', 'stretch', 'shrink', 'distortion', 'average']
+    ['dim', 'stretch', 'shrink', 'distortion', 'average', 'column']
     """
     embedding = get_embedding(source, column, at_least=2)
     vectors = _vectors_of(embedding, distances)

@@ -58,9 +58,9 @@ def nearest(
     >>> X = pd.DataFrame({"town": ["Aachen", "Bonn", "Celle", "Dresden"] * 50})
     >>> model = EmbeddingRegressor(n_networks=2, random_state=1).fit(X, [1.0, 1.1, 3.0, 3.1] * 50)
     >>> analysis.nearest(model, "town", "Aachen", k=2, with_agreement=True).round(1)
-      category  distance  count  evidence  agreement
-    0     Bonn       0.0     50       1.0        1.0
-    1    Celle       0.4     50       1.0        1.0
+      category  distance  count  evidence  agreement  anchor column
+    0     Bonn       0.0     50       1.0        1.0  Aachen   town
+    1    Celle       0.4     50       1.0        1.0  Aachen   town
     """
     embedding = get_embedding(source, column)
     positions, distances = embedding.search(embedding.vector(category), k=k, without=[category])
@@ -135,11 +135,11 @@ def direction(source: Any, column: str, a: Any, b: Any) -> Any:
     >>> X = pd.DataFrame({"town": ["Aachen", "Bonn", "Celle", "Dresden"] * 50})
     >>> model = EmbeddingRegressor(random_state=1).fit(X, [1.0, 1.1, 3.0, 3.1] * 50)
     >>> analysis.direction(model, "town", "Aachen", "Dresden").round(1)
-      category  count  position  distance
-    0   Aachen     50       0.0       0.0
-    1     Bonn     50       0.1       0.0
-    2    Celle     50       0.9       0.1
-    3  Dresden     50       1.0       0.0
+      category  count  position  distance       a        b column
+    0   Aachen     50       0.0       0.0  Aachen  Dresden   town
+    1     Bonn     50       0.1       0.0  Aachen  Dresden   town
+    2    Celle     50       0.9       0.1  Aachen  Dresden   town
+    3  Dresden     50       1.0       0.0  Aachen  Dresden   town
     """
     embedding = get_embedding(source, column, at_least=2)
     position, off_line = _along(embedding, a, b)
@@ -236,11 +236,11 @@ def cluster(
     >>> X = pd.DataFrame({"town": ["Aachen", "Bonn", "Celle", "Dresden"] * 50})
     >>> model = EmbeddingRegressor(random_state=1).fit(X, [1.0, 1.1, 3.0, 3.1] * 50)
     >>> analysis.cluster(model, "town", n_clusters=2).round(1)
-      category  count  cluster  silhouette
-    0   Aachen     50        1         0.9
-    1     Bonn     50        1         0.9
-    2    Celle     50        0         0.8
-    3  Dresden     50        0         0.8
+      category  count  cluster  silhouette column
+    0   Aachen     50        1         0.9   town
+    1     Bonn     50        1         0.9   town
+    2    Celle     50        0         0.8   town
+    3  Dresden     50        0         0.8   town
     """
     embedding = get_embedding(source, column, at_least=3)
     refuse_equal_vectors(embedding)

@@ -105,7 +105,7 @@ def compare_with_map(
     >>> model = EmbeddingRegressor(max_epochs=5, random_state=0).fit(sales.X, sales.y)
     >>> beside = analysis.compare_with_map(model, "state", sales.truth.state_coordinates)
     >>> list(beside.columns), beside["category"].tolist()[:3]
-    (['category', 'map_x', 'map_y', 'x', 'y', 'score', 'p_value'], ['BE', 'BW', 'BY'])
+    (['category', 'map_x', 'map_y', 'x', 'y', 'score', 'p_value', 'column'], ['BE', 'BW', 'BY'])
     """
     embedding = get_embedding(source, column, at_least=4)
     refuse_equal_vectors(embedding)
@@ -174,11 +174,11 @@ def target_along(
     >>> y = [1.0, 1.1, 3.0, 3.1] * 50
     >>> model = EmbeddingRegressor(random_state=1).fit(X, y)
     >>> analysis.target_along(model, "town", X, y).head(4).round(1)
-         direction category  position  target  pearson  spearman
-    0  component 1   Aachen       0.2     1.0     -1.0      -1.0
-    1  component 1     Bonn       0.2     1.1     -1.0      -1.0
-    2  component 1    Celle      -0.2     3.0     -1.0      -1.0
-    3  component 1  Dresden      -0.2     3.1     -1.0      -1.0
+         direction category  position  target  pearson  spearman column
+    0  component 1   Aachen       0.2     1.0     -1.0      -1.0   town
+    1  component 1     Bonn       0.2     1.1     -1.0      -1.0   town
+    2  component 1    Celle      -0.2     3.0     -1.0      -1.0   town
+    3  component 1  Dresden      -0.2     3.1     -1.0      -1.0   town
     """
     embedding = get_embedding(source, column, at_least=3)
     refuse_equal_vectors(embedding)

@@ -42,11 +42,11 @@ def stability(source: Any, column: str, *, k: int = 10) -> Any:
     >>> X = pd.DataFrame({"town": ["Aachen", "Bonn", "Celle", "Dresden"] * 50})
     >>> model = EmbeddingRegressor(n_networks=2, random_state=1).fit(X, [1.0, 1.1, 3.0, 3.1] * 50)
     >>> analysis.stability(model, "town", k=1).round(1)
-      category  count  overlap  chance  procrustes
-    0   Aachen     50      1.0     0.3         0.0
-    1     Bonn     50      1.0     0.3         0.0
-    2    Celle     50      1.0     0.3         0.0
-    3  Dresden     50      1.0     0.3         0.0
+      category  count  overlap  chance  procrustes column
+    0   Aachen     50      1.0     0.3         0.0   town
+    1     Bonn     50      1.0     0.3         0.0   town
+    2    Celle     50      1.0     0.3         0.0   town
+    3  Dresden     50      1.0     0.3         0.0   town
     """
     networks = get_network_embeddings(source, column)
     if len(networks) < 2:
