@@ -155,6 +155,17 @@ def test_scaling_is_the_robust_standard_score_bent_at_three():
     assert np.abs(scaling.apply(np.array([1e30, -1e30]))).max() <= 3
 
 
+def test_a_rare_flag_is_no_further_from_the_rest_than_a_common_one():
+    rare, common = np.zeros(1000), np.zeros(1000)
+    rare[:10], common[:240] = 1, 1
+    for flag in (rare, common):
+        scaling = Scaling.fit(flag)
+        assert (scaling.centre, scaling.scale) == (0.0, 1.0)
+    counts = np.array([0.0] * 90 + [3.0, 4.0] * 5)
+    assert Scaling.fit(counts).scale == pytest.approx(np.sqrt(12.5))  # of those that are not 0
+    assert Scaling.fit(np.full(9, 5.0)).scale == 1.0
+
+
 def test_missing_numbers_get_the_median_and_an_indicator():
     scaling = Scaling.fit(np.array([1.0, 2.0, 3.0, np.nan]))
     np.testing.assert_array_equal(scaling.apply(np.array([2.0, np.nan])), [[0, 0], [0, 1]])
