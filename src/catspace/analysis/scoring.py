@@ -92,6 +92,8 @@ def score_classes(
 def make_score(model: Any, scoring: Any = None) -> Score:
     """Return what judges a model on encoded rows; more is better.
 
+    Where several quantiles are predicted, the one that is closest to the median is judged.
+
     Parameters
     ----------
     model : fitted EmbeddingRegressor or EmbeddingClassifier
@@ -125,7 +127,8 @@ def _default_loss(model: Any, encoded: Encoded, y: np.ndarray, weight: np.ndarra
     answer = model.predict_encoded(encoded)
     if hasattr(model, "classes_"):
         return score_classes(y, answer, model.classes_, weight)["log loss"]
-    return float(mean_absolute_error(y, answer, sample_weight=weight))
+    points = model.fitted_.points(answer)
+    return float(mean_absolute_error(y, points, sample_weight=weight))
 
 
 class _Asked:
@@ -135,7 +138,7 @@ class _Asked:
         self._model = model
 
     def predict(self, encoded: Encoded) -> np.ndarray:
-        return np.asarray(self._model.predict_encoded(encoded))
+        return np.asarray(self._model.fitted_.points(self._model.predict_encoded(encoded)))
 
     def __sklearn_tags__(self) -> Any:
         return self._model.__sklearn_tags__()

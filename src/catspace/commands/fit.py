@@ -183,7 +183,7 @@ class Fitting:
             np.concatenate([block.numbers.numpy() for block in blocks]),
         )
         y = np.concatenate([block.target.numpy() for block in blocks])
-        return Examples(encoded, target.decode(y))
+        return Examples(encoded, target.restore(y))
 
 
 def read_source(source: str) -> pa.Table:

@@ -76,7 +76,9 @@ def compare(
     comparison = Comparison()
     methods = _classifiers if hasattr(model, "classes_") else _regressors
     judge, constant, booster, name = methods(model, new.y, comparison)
-    comparison.add("catspace", lambda: judge(model.predict_encoded(new.encoded), None))
+    comparison.add(
+        "catspace", lambda: judge(model.fitted_.points(model.predict_encoded(new.encoded)), None)
+    )
     known = new if training is None else training
     X, X_new = _features(known.encoded), _features(new.encoded)
     if boosting and training is not None:

@@ -121,7 +121,7 @@ class EmbeddingEstimator(
                     listener=listen,
                 )
             counts = rows.count_codes(plan.architecture.n_codes)
-            self.fitted_ = finish(trained, counts, prepared.learned, plan, judged)
+            self.fitted_ = finish(trained, counts, prepared.learned, plan, judged, validation)
         return self
 
     def start_fit(self) -> Fit:

@@ -230,7 +230,13 @@ class NumberParameters:
         Rossmann it also forecasts better (docs/defaults.md).
         """,
     )
-    quantile: float = parameter(default=0.5, text='For ``loss="quantile"``.')
+    quantile: float | Sequence[float] = parameter(
+        default=0.5,
+        text="""
+        For ``loss="quantile"``: one, or several that rise, such as ``[0.1, 0.5, 0.9]``. Several are
+        learned by one network, and predictions have a column for each.
+        """,
+    )
     target_transform: Literal["log", "log1p", "paper"] | None = parameter(
         default=None,
         text="""

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from catspace.model.network import EntityNetwork
-from catspace.model.recipe import Recipe
+from catspace.model.recipe import Quantile, Recipe
 from catspace.preparation.rows import Rows, RowSource
 
 # From here on Huber's loss grows like the absolute error, in standard deviations of the target.
@@ -49,8 +49,8 @@ def constant_loss(rows: Rows, judges: Rows, recipe: Recipe) -> float:
         mean = np.average(target.numpy(), axis=0, weights=weight.numpy())
         middle = np.quantile(
             target.numpy(), recipe.quantile, axis=0, weights=weight.numpy(), method="inverted_cdf"
-        )
-        constants = [torch.from_numpy(mean), torch.from_numpy(middle)]
+        )  # (n_columns,), or (n_quantiles, 1)
+        constants = [torch.from_numpy(mean), torch.from_numpy(middle.ravel())]
     losses = []
     for constant in constants:
         output = constant.to(judges.numbers).expand(len(judges), -1)
@@ -69,13 +69,17 @@ def _mean_over_outputs(losses: Tensor) -> Tensor:
     return losses.mean(dim=1)  # (batch, n_outputs) -> (batch,)
 
 
-def _pinball(output: Tensor, target: Tensor, quantile: float) -> Tensor:
-    error = target - output
-    return _mean_over_outputs(torch.maximum(quantile * error, (quantile - 1) * error))
+def _pinball(output: Tensor, target: Tensor, quantile: Quantile) -> Tensor:
+    error = target - output  # (batch, n_outputs); several quantiles are of the same target
+    if isinstance(quantile, float):
+        return _mean_over_outputs(torch.maximum(quantile * error, (quantile - 1) * error))
+    above = torch.tensor(quantile, dtype=error.dtype, device=error.device)
+    below = torch.tensor([one - 1 for one in quantile], dtype=error.dtype, device=error.device)
+    return _mean_over_outputs(torch.maximum(above * error, below * error))
 
 
 # Each maps output (batch, n_outputs), target and quantile to losses of shape (batch,).
-LOSSES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {
+LOSSES: dict[str, Callable[[Tensor, Tensor, Quantile], Tensor]] = {
     "squared_error": lambda output, target, _: _mean_over_outputs((output - target).square()),
     "absolute_error": lambda output, target, _: _mean_over_outputs((output - target).abs()),
     "huber": lambda output, target, _: _mean_over_outputs(

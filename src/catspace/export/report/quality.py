@@ -56,6 +56,26 @@ def score(rows: Rows) -> dict[str, float]:
     return score_numbers(rows.numbers, rows.predicted)
 
 
+def describe_quantiles(rows: Rows) -> list[str]:
+    """Say which of several quantiles the page shows, and how many rows lie between the outer."""
+    target = rows.model.fitted_.learned.target
+    if rows.is_class or not target.quantiles:
+        return []
+    *_, last = quantiles = target.quantiles
+    said = [
+        f"The model predicts the quantiles {', '.join(map(str, quantiles))}. How good it is, where "
+        f"it fails and which columns matter is shown for {quantiles[target.middle]}."
+    ]
+    if len(quantiles) > 1:
+        low, high = rows.answers[:, 0], rows.answers[:, -1]
+        inside = np.mean((rows.numbers[:, 0] >= low) & (rows.numbers[:, 0] <= high))
+        said.append(
+            f"{inside:.1%} of these rows lie between the quantiles {quantiles[0]} and {last}, "
+            f"which promise {last - quantiles[0]:.1%}."
+        )
+    return said
+
+
 def score_table(scores: Scores) -> Record:
     """Return scores as a table; a method may lack some of them."""
     names = list(dict.fromkeys(name for found in scores.values() for name in found))

@@ -45,7 +45,7 @@ class Rows:
 
     @property
     def numbers(self) -> np.ndarray:
-        """The target as numbers, of shape (n_samples, n_outputs).
+        """The target as numbers, of shape (n_samples, n_columns).
 
         1 for the second of two classes; no outputs where there are more.
         """
@@ -58,9 +58,17 @@ class Rows:
 
     @cached_property
     def predicted(self) -> np.ndarray:
-        """What is predicted, of shape (n_samples, n_outputs), or (n_samples, n_classes)."""
-        answer = self.model.predict_encoded(self.encoded)
-        return np.asarray(answer.reshape(len(answer), -1))
+        """What is predicted, of shape (n_samples, n_columns), or (n_samples, n_classes).
+
+        Of several quantiles the one that is closest to the median.
+        """
+        points = self.model.fitted_.points(self.answers)
+        return np.asarray(points.reshape(len(points), -1))
+
+    @cached_property
+    def answers(self) -> np.ndarray:
+        """All that is predicted, several quantiles as well."""
+        return np.asarray(self.model.predict_encoded(self.encoded))
 
     @cached_property
     def errors(self) -> np.ndarray:
