@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import (
+    d2_tweedie_score,
     get_scorer,
     get_scorer_names,
     mean_absolute_error,
@@ -21,7 +22,11 @@ Score = Callable[[Encoded, np.ndarray, np.ndarray | None], float]
 
 
 def score_numbers(
-    true: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None = None
+    true: np.ndarray,
+    predicted: np.ndarray,
+    weight: np.ndarray | None = None,
+    *,
+    is_count: bool = False,
 ) -> dict[str, float]:
     """Return the scores of predicted numbers, by name.
 
@@ -29,6 +34,9 @@ def score_numbers(
     ----------
     true, predicted : float64 arrays of shape (n_samples,) or (n_samples, n_outputs)
     weight : float64 array of shape (n_samples,), optional
+    is_count : bool
+        Whether they are counts, of which D² tells the share of the Poisson deviance that is
+        explained.
 
     Returns
     -------
@@ -49,6 +57,10 @@ def score_numbers(
     }
     if np.ptp(true, axis=0).all():
         scores = {"R²": float(r2_score(true, predicted, sample_weight=weight)), **scores}
+        if is_count and true.size == len(true) and (predicted > 0).all():
+            scores["D²"] = float(
+                d2_tweedie_score(true.ravel(), predicted.ravel(), sample_weight=weight, power=1)
+            )
     if (true != 0).all():
         scores["MAPE"] = float(
             mean_absolute_percentage_error(true, predicted, sample_weight=weight)

@@ -11,12 +11,15 @@ from catspace.exceptions import InputError, ParameterError, did_you_mean, in_row
 
 TARGET_TRANSFORMS = ("log", "log1p", "paper")
 
+# What loss="poisson" learns: the target in units of its mean, under an exponential.
+COUNT = "count"
 # A sigmoid cannot reach below zero, where the log of a target below 1 lies.
-_ALLOWED = {"log": "above 0", "log1p": "above -1", "paper": "of at least 1"}
+_ALLOWED = {"log": "above 0", "log1p": "above -1", "paper": "of at least 1", COUNT: "of at least 0"}
 _IS_ALLOWED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "log": lambda y: y > 0,
     "log1p": lambda y: y > -1,
     "paper": lambda y: y >= 1,
+    COUNT: lambda y: y >= 0,
 }
 LARGEST_EXPONENT = float(np.log(np.finfo(np.float64).max)) - 1
 
@@ -50,7 +53,8 @@ class RegressionTarget:
     """One or several numbers, brought to the scale on which the network learns."""
 
     # What is taken of the target before it is scaled. "paper" is log(y) / log(y_max), which a
-    # sigmoid output can reach; the others are standardised for a linear output.
+    # sigmoid output can reach; "count" is y / mean(y); the others are standardised for a linear
+    # output.
     transform: str | None
     centre: np.ndarray  # float64 of shape (n_outputs,)
     scale: np.ndarray  # the same; 0 for a constant target, so that the constant is predicted
@@ -67,6 +71,8 @@ class RegressionTarget:
         """Return the target whose transformed values have these moments."""
         if transform == "paper":
             centre, scale = np.zeros_like(moments.mean), moments.largest
+        elif transform == COUNT:
+            centre, scale = np.zeros_like(moments.mean), moments.mean
         else:
             centre, scale = moments.mean, moments.std
         scale = np.where(scale > 1e-12 * np.abs(centre), scale, 0.0)
@@ -147,7 +153,7 @@ class RegressionTarget:
 
     def _unscale(self, outputs: np.ndarray) -> np.ndarray:
         moved = outputs.astype(np.float64) * self.scale + self.centre
-        if self.transform is not None:
+        if self.transform in TARGET_TRANSFORMS:
             moved = np.minimum(moved, LARGEST_EXPONENT)
             moved = np.expm1(moved) if self.transform == "log1p" else np.exp(moved)
         return np.asarray(moved)
@@ -220,10 +226,17 @@ def target_from_state(document: Mapping[str, Any], arrays: Mapping[str, Any]) ->
 
 def output_activation(transform: str | None, *, is_rising: bool) -> str:
     """Return what the last layer of a network applies, which learns numbers of a transform."""
-    activation = "logistic" if transform == "paper" else "identity"
+    activation = {"paper": "logistic", COUNT: "exp"}.get(transform or "", "identity")
     if not is_rising:
         return activation
     return "rising" if activation == "identity" else f"rising_{activation}"
+
+
+def transform_of(parameters: Mapping[str, Any]) -> str | None:
+    """Return what an estimator's parameters take of a target of numbers."""
+    loss = parameters.get("loss")
+    is_count = isinstance(loss, str) and loss == "poisson"
+    return COUNT if is_count else parameters.get("target_transform")
 
 
 def check_transform(transform: str | None) -> None:
@@ -294,6 +307,8 @@ def transformed(values: np.ndarray, transform: str | None) -> np.ndarray:
     bad = is_outside(values, transform)
     if bad.any():
         raise outside(transform, values[bad][0], int(np.argwhere(bad)[0][0]), int(bad.sum()))
+    if transform == COUNT:
+        return values
     return np.asarray(np.log1p(values) if transform == "log1p" else np.log(values))
 
 
@@ -306,8 +321,9 @@ def is_outside(values: np.ndarray, transform: str | None) -> np.ndarray:
 
 def outside(transform: str | None, value: float, row: int | None, count: int) -> InputError:
     """Return the error for a target that its transform does not take."""
+    asks = 'loss="poisson"' if transform == COUNT else f"target_transform={transform!r}"
     return InputError(
-        f"target_transform={transform!r} needs a target {_ALLOWED[transform or '']}; "
+        f"{asks} needs a target {_ALLOWED[transform or '']}; "
         f"got {value:g}{in_row(row)} ({count} such rows).",
         hint="drop those rows"
         + (', or use "log1p", which takes zeros.' if transform == "log" else "."),

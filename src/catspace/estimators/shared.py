@@ -220,15 +220,19 @@ class PredictorParameters:
 class NumberParameters:
     """Those of estimators that learn numbers."""
 
-    loss: Literal["auto", "squared_error", "absolute_error", "huber", "quantile"] = parameter(
-        default="auto",
-        text="""
+    loss: Literal["auto", "squared_error", "absolute_error", "huber", "quantile", "poisson"] = (
+        parameter(
+            default="auto",
+            text="""
         What is minimised, on the scale of ``target_transform``. "huber" is squared up to a
         quarter of the target's standard deviation, and absolute beyond. "auto" is "squared_error",
         and "huber" where the target is transformed: it stays close to the median, which is the
         same on either scale, while the exponential of a mean of logarithms is not the mean. On
-        Rossmann it also forecasts better (docs/defaults.md).
+        Rossmann it also forecasts better (docs/defaults.md). "poisson" is for counts, and for
+        rates (counts by exposure, with the exposure as ``sample_weight``): the network learns the
+        logarithm of their mean.
         """,
+        )
     )
     quantile: float | Sequence[float] = parameter(
         default=0.5,

@@ -20,13 +20,19 @@ from catspace.data.hashing import HashedVocabulary
 from catspace.data.kinds import LARGEST_EXACT, describe_kinds
 from catspace.data.scaling import BEND, Scaling
 from catspace.data.table import Column
-from catspace.data.target import LARGEST_EXPONENT, ClassTarget, RegressionTarget
+from catspace.data.target import (
+    LARGEST_EXPONENT,
+    TARGET_TRANSFORMS,
+    ClassTarget,
+    RegressionTarget,
+)
 from catspace.data.vocabulary import MISSING, SPECIAL_NAMES, UNSEEN, Vocabulary
 from catspace.estimators import EmbeddingEncoder
 from catspace.estimators.base import EmbeddingEstimator
 from catspace.exceptions import InputError, InputTypeError
 from catspace.export.onnx_graph import Graph, ModelProto, TensorProto, numpy_helper
 from catspace.model.network import Architecture, EntityNetwork, OneHotInput
+from catspace.model.outputs import FARTHEST_EXPONENT
 from catspace.model.pairs import PairMeans
 
 _ACTIVATIONS = {"relu": "Relu", "gelu": "Gelu", "tanh": "Tanh", "logistic": "Sigmoid"}
@@ -316,6 +322,9 @@ def _add_outputs(graph: Graph, x: str, architecture: Architecture) -> str:
     activation = architecture.output_activation.removeprefix("rising").removeprefix("_")
     if architecture.output_activation.startswith("rising"):
         x = graph.add("TopK", x, np.array([architecture.n_outputs]), axis=1, largest=0)
+    if activation == "exp":
+        farthest = np.float32(FARTHEST_EXPONENT)
+        return graph.add("Exp", graph.add("Clip", x, -farthest, farthest))
     return _activate(graph, x, activation or "identity")
 
 
@@ -326,7 +335,7 @@ def _add_prediction(graph: Graph, target: RegressionTarget, outputs: list[str]) 
         x = graph.add("Add", x, np.array(target.shifts))
     x = graph.add("Mul", x, target.scale)
     x = graph.add("Add", x, target.centre)
-    if target.transform is not None:
+    if target.transform in TARGET_TRANSFORMS:
         x = graph.add("Exp", graph.add("Min", x, np.float64(LARGEST_EXPONENT)))
     if target.transform == "log1p":
         x = graph.add("Sub", x, np.float64(1))

@@ -34,8 +34,8 @@ def sum_losses(network: EntityNetwork, rows: RowSource, recipe: Recipe) -> tuple
 def constant_loss(rows: Rows, judges: Rows, recipe: Recipe) -> float:
     """Return the mean loss on some rows of the best constant that others know.
 
-    That is the share of each class; or the mean, or the quantile that the loss asks for, whichever
-    does better.
+    That is the share of each class, the mean of counts; or the mean, or the quantile that the loss
+    asks for, whichever does better.
     """
     target = rows.target.cpu()
     weight = torch.from_numpy(np.ones(len(rows), dtype=np.float32))
@@ -51,6 +51,7 @@ def constant_loss(rows: Rows, judges: Rows, recipe: Recipe) -> float:
             target.numpy(), recipe.quantile, axis=0, weights=weight.numpy(), method="inverted_cdf"
         )  # (n_columns,), or (n_quantiles, 1)
         constants = [torch.from_numpy(mean), torch.from_numpy(middle.ravel())]
+        constants = constants[:1] if recipe.loss == "poisson" else constants
     losses = []
     for constant in constants:
         output = constant.to(judges.numbers).expand(len(judges), -1)
@@ -86,6 +87,10 @@ LOSSES: dict[str, Callable[[Tensor, Tensor, Quantile], Tensor]] = {
         functional.huber_loss(output, target, reduction="none", delta=_HUBER_DELTA)
     ),
     "quantile": _pinball,
+    # Half of the deviance, which is 0 at best. The outputs are means, and above 0.
+    "poisson": lambda output, target, _: _mean_over_outputs(
+        torch.xlogy(target, target) - torch.xlogy(target, output) - target + output
+    ),
     "log_loss": lambda output, target, _: functional.cross_entropy(
         output, target, reduction="none"
     ),

@@ -17,7 +17,7 @@ import numpy as np
 from catspace.exceptions import ParameterError
 from catspace.validation import check_column_names, check_int, check_option, check_real
 
-REGRESSION_LOSSES = ("squared_error", "absolute_error", "huber", "quantile")
+REGRESSION_LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson")
 
 # One number, or several that rise and are predicted side by side.
 Quantile = float | tuple[float, ...]
@@ -104,6 +104,12 @@ def make_recipe(
         # The median stays the median when its scale is changed; the mean does not. Huber's loss
         # comes close to the median and trains as smoothly as the squared error.
         loss = resolve(loss, "huber" if is_transformed else "squared_error")
+        if loss == "poisson" and is_transformed:
+            raise ParameterError(
+                f'loss="poisson" learns the logarithm of the mean itself, and '
+                f"target_transform={parameters['target_transform']!r} would take another one.",
+                hint="leave target_transform at None.",
+            )
     quantile = check_quantile(parameters.get("quantile", 0.5))
     if isinstance(quantile, tuple) and loss not in ("quantile", "log_loss"):
         raise ParameterError(

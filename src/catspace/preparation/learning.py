@@ -14,7 +14,7 @@ from catspace.data.roles import Roles
 from catspace.data.schema import Schema
 from catspace.data.statistics import BinStatistics, ColumnStatistics, TableStatistics
 from catspace.data.table import Table
-from catspace.data.target import ClassTarget, Target, target_from_state
+from catspace.data.target import ClassTarget, Target, target_from_state, transform_of
 from catspace.data.target_statistics import TargetStatistics
 from catspace.exceptions import InputError
 from catspace.preparation.tables import LabelledTable
@@ -147,7 +147,7 @@ def survey(table: LabelledTable, target_kind: str, parameters: Mapping[str, Any]
 
     def target_statistics() -> TargetStatistics:
         n_kept = 0 if table.n_in_memory else SAMPLE_ROWS
-        return TargetStatistics(target_kind, parameters.get("target_transform"), n_kept)
+        return TargetStatistics(target_kind, transform_of(parameters), n_kept)
 
     if roles.rules:
         found = table.learn(

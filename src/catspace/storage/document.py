@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from catspace.data.dates import ELAPSED, is_date_format
 from catspace.data.kinds import is_text
-from catspace.data.target import output_activation
+from catspace.data.target import COUNT, output_activation
 from catspace.data.vocabulary import N_SPECIAL, RARE
 from catspace.exceptions import ModelFileError, ParameterError
 from catspace.storage import model_file
@@ -221,6 +221,8 @@ def _check_numbers(target: Mapping[str, Any], arrays: Mapping[str, Any], n_outpu
         values = check_array(arrays, name, np.float64, (n_columns,))
         if not np.isfinite(values).all():
             raise FormError(name, "finite", values)
+    if quantiles and target["transform"] == COUNT:
+        raise FormError("target.quantiles", "none for counts", quantiles)
     if quantiles and arrays["target.scale"][0] < 0:
         raise FormError("target.scale", "at least 0 where quantiles rise", arrays["target.scale"])
     if target["is_vector"] and n_columns > 1:

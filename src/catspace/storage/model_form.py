@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from catspace.data.dates import DATE_PARTS
-from catspace.data.target import TARGET_TRANSFORMS
+from catspace.data.target import COUNT, TARGET_TRANSFORMS
 from catspace.storage.forms import (
     Flag,
     Form,
@@ -140,7 +140,9 @@ _EPOCH = Record(
 )
 _RECIPE = Record(
     {
-        "loss": Text(("log_loss", "squared_error", "absolute_error", "huber", "quantile")),
+        "loss": Text(
+            ("log_loss", "squared_error", "absolute_error", "huber", "quantile", "poisson")
+        ),
         "epochs": _COUNT,
         "batch_size": _COUNT,
         "learning_rate": Number(0),
@@ -156,7 +158,7 @@ _RECIPE = Record(
     },
 )
 NUMBER_TARGET = Record(
-    {"transform": Maybe(Text(TARGET_TRANSFORMS)), "is_vector": Flag()},
+    {"transform": Maybe(Text((*TARGET_TRANSFORMS, COUNT))), "is_vector": Flag()},
     optional={"quantiles": _QUANTILES, "shifts": ListOf(Number())},
 )
 CLASS_TARGET = Record({"dtype": Text()})

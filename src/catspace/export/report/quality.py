@@ -53,7 +53,7 @@ def score(rows: Rows) -> dict[str, float]:
     """Return the scores of the model on rows."""
     if rows.is_class:
         return score_classes(rows.target, rows.predicted, rows.model.classes_)
-    return score_numbers(rows.numbers, rows.predicted)
+    return score_numbers(rows.numbers, rows.predicted, is_count=rows.is_count)
 
 
 def describe_quantiles(rows: Rows) -> list[str]:
@@ -146,7 +146,8 @@ def _score_constant(rows: Rows, training: Rows) -> dict[str, float]:
         known = training.labels[training.labels >= 0]  # type: ignore[index, operator]
         shares = np.bincount(known, minlength=len(classes)) / max(1, len(known))
         return score_classes(rows.target, np.tile(shares, (n, 1)), classes)
-    return score_numbers(rows.numbers, np.tile(training.numbers.mean(axis=0), (n, 1)))
+    mean = np.tile(training.numbers.mean(axis=0), (n, 1))
+    return score_numbers(rows.numbers, mean, is_count=rows.is_count)
 
 
 def _predicted_and_actual(rows: Rows, name: str) -> list[Record]:

@@ -10,6 +10,7 @@ import numpy as np
 from catspace.analysis.source import read_labelled
 from catspace.data.encoding import Encoded
 from catspace.data.table import Table
+from catspace.data.target import COUNT
 from catspace.exceptions import InputError
 
 
@@ -42,6 +43,11 @@ class Rows:
     def is_class(self) -> bool:
         """Whether the target is one of several classes."""
         return bool(self.model.fitted_.learned.is_classification)
+
+    @property
+    def is_count(self) -> bool:
+        """Whether the target is counted."""
+        return not self.is_class and self.model.fitted_.learned.target.transform == COUNT
 
     @property
     def numbers(self) -> np.ndarray:
