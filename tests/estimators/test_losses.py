@@ -1,12 +1,14 @@
 """Losses beside the squared error: counts, and losses that users bring along."""
 
 import math
+import pickle
 
 import numpy as np
 import onnxruntime
 import pandas as pd
 import pytest
 import torch
+from sklearn.base import clone
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import d2_tweedie_score, mean_poisson_deviance
 from sklearn.pipeline import make_pipeline
@@ -125,3 +127,104 @@ def test_the_loss_of_counts_is_half_the_deviance():
     expected = [0.5, 1 * math.log(1 / 3) - (1 - 3), 0.0]
     got = LOSSES["poisson"](torch.tensor(mean), torch.tensor(count), 0.5)
     np.testing.assert_allclose(got, expected, atol=1e-6)
+
+
+def squared(outputs, target):
+    """Return the squared error of each row, as a user would write it."""
+    return (outputs - target).square().mean(dim=1)
+
+
+def asymmetric(outputs, target):
+    """Return a loss that minds too little three times as much as too much."""
+    error = target - outputs
+    return torch.where(error > 0, 3 * error, -error).mean(dim=1)
+
+
+@pytest.fixture(scope="module")
+def shops_of_two():
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"g": random.choice(["a", "b"], size=800), "x": random.normal(size=800)})
+    return X, np.where(X["g"] == "a", 10.0, 20.0) + random.normal(size=800)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_a_function_gives_the_network_that_the_same_loss_by_name_gives(
+    shops_of_two, early_stopping
+):
+    X, y = shops_of_two
+    settings = {"early_stopping": early_stopping, "n_networks": 2, "max_epochs": 4, **SMALL}
+    mine, named = (
+        EmbeddingRegressor(loss=loss, **settings).fit(X, y) for loss in (squared, "squared_error")
+    )
+    np.testing.assert_array_equal(mine.predict(X), named.predict(X))
+    losses = [[epoch["validation_loss"] for epoch in model.history_] for model in (mine, named)]
+    assert losses[0] == losses[1]
+
+
+def test_trials_are_judged_by_the_function():
+    X, _, _, y = draw_counts(2_500, 0)
+    mine, named = (
+        EmbeddingRegressor(loss=loss, max_epochs=2, **SMALL).fit(X, y)
+        for loss in (squared, "squared_error")
+    )
+    assert mine.smooth_ == named.smooth_
+    np.testing.assert_array_equal(mine.predict(X), named.predict(X))
+
+
+def test_a_function_may_ask_for_what_no_name_does():
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"g": random.choice(["a", "b"], size=2_000)})
+    y = (X["g"] == "a") + random.normal(size=2_000)
+    model = EmbeddingRegressor(loss=asymmetric, **SMALL).fit(X, y)
+    # Three times as much for too little is the quantile 3 / (3 + 1).
+    assert np.mean(y <= model.predict(X)) == pytest.approx(0.75, abs=0.04)
+
+
+def test_a_loss_below_zero_trains_as_well():
+    X, _, _, y = draw_counts(2_500, 0)
+    model = EmbeddingRegressor(
+        loss=lambda outputs, target: squared(outputs, target) - 10, max_epochs=4, **SMALL
+    ).fit(X, y)
+    assert model.score(X, y) > 0.3
+
+
+def test_a_model_file_keeps_what_was_learned_and_not_the_function(shops_of_two, tmp_path):
+    X, y = shops_of_two
+    model = EmbeddingRegressor(loss=squared, max_epochs=2, **SMALL).fit(X, y)
+    model.save(tmp_path / "model.catspace")
+    again = catspace.load(tmp_path / "model.catspace")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert again.loss == again.fitted_.recipe.loss == "custom"
+    with pytest.raises(ParameterError, match=r'loss="custom" stands for a function that the mode'):
+        again.fit(X, y)
+    refitted = again.set_params(loss=squared).fit(X, y)
+    np.testing.assert_array_equal(refitted.predict(X), model.predict(X))
+
+
+def test_a_model_with_a_function_is_cloned_and_pickled(shops_of_two):
+    X, y = shops_of_two
+    model = EmbeddingRegressor(loss=squared, max_epochs=2, **SMALL).fit(X, y)
+    assert clone(model).loss is squared
+    again = pickle.loads(pickle.dumps(model))
+    assert again.loss is squared
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("loss", "sentence"),
+    [
+        (lambda o, t: (o - t).square().mean(), r"for 32 rows it returned a tensor of shape \(\)"),
+        (lambda o, t: (o - t).square(), r"for 32 rows it returned a tensor of shape \(32, 1\)"),
+        (lambda o, t: (o[:, 0] - 2).log(), "it returned NaN or infinity for outputs between"),
+        (lambda o, t: 3.0, "it returned float, which is no tensor"),
+        (lambda o, t: (o - t)[:, 0].detach().numpy(), "it returned ndarray, which is no tensor"),
+        (lambda o, t: t[:, 0] ** 2, "what it returned has no gradient"),
+        (torch.nn.MSELoss, 'loss must be one of "auto", "squared_error"'),
+        (3, 'loss must be one of "auto", "squared_error"'),
+    ],
+)
+def test_what_gives_no_loss_for_each_row_is_refused_before_training(shops_of_two, loss, sentence):
+    epochs = []
+    with pytest.raises(ParameterError, match=sentence):
+        EmbeddingRegressor(loss=loss).fit(*shops_of_two, on_epoch=epochs.append)
+    assert epochs == []

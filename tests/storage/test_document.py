@@ -13,7 +13,7 @@ from catspace.data.encoding import Scaling
 from catspace.data.schema import Schema
 from catspace.exceptions import ModelFileError
 from catspace.model.network import ACTIVATIONS, Architecture
-from catspace.model.recipe import REGRESSION_LOSSES, Recipe
+from catspace.model.recipe import CUSTOM, REGRESSION_LOSSES, Recipe
 from catspace.model.training import Epoch
 from catspace.storage import model_form
 from tests.storage.crafting import arrow_stream, bounded_memory, run_campaign, sign, take_apart
@@ -206,7 +206,7 @@ def test_the_description_has_the_fields_of_what_is_built():
         known = {*record.fields, *record.optional} - {"n_rows"}
         assert known == {field.name for field in fields(built)} - {"n_codes"}
     assert model_form._ACTIVATION.options == tuple(ACTIVATIONS)
-    assert model_form._RECIPE.fields["loss"].options == ("log_loss", *REGRESSION_LOSSES)
+    assert model_form._RECIPE.fields["loss"].options == ("log_loss", *REGRESSION_LOSSES, CUSTOM)
 
 
 def test_a_network_of_more_layers_than_a_file_may_have_is_refused_in_fit():

@@ -165,7 +165,7 @@ class Fitted:
             "n_networks": len(self.networks),
             "history": [asdict(epoch) for epoch in self.history],
             "best_epoch": self.best_epochs[0],
-            "recipe": None if self.recipe is None else asdict(self.recipe),
+            "recipe": None if self.recipe is None else self.recipe.to_state(),
         }
         model_file.write(path, {**document, **fitted}, arrays)
 

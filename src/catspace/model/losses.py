@@ -7,24 +7,63 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from catspace.exceptions import ParameterError
 from catspace.model.network import EntityNetwork
-from catspace.model.recipe import Quantile, Recipe
+from catspace.model.recipe import LossFunction, Quantile, Recipe
 from catspace.preparation.rows import Rows, RowSource
 
 # From here on Huber's loss grows like the absolute error, in standard deviations of the target.
 _HUBER_DELTA = 0.25
 # Rows in one forward pass where no gradient is needed.
 _BLOCK_ROWS = 8192
+# Rows that a loss is asked about before training.
+_CHECKED_ROWS = 32
+
+
+def find_loss(recipe: Recipe) -> LossFunction:
+    """Return what maps outputs and target to the loss of each row; shape (batch,)."""
+    if not isinstance(recipe.loss, str):
+        return recipe.loss
+    named, quantile = LOSSES[recipe.loss], recipe.quantile
+    return lambda output, target: named(output, target, quantile)
+
+
+def check_loss(recipe: Recipe, rows: RowSource, n_outputs: int) -> None:
+    """Raise where a loss that somebody has brought along gives no loss for each row.
+
+    It is asked once, about a few rows and outputs between -1 and 1.
+    """
+    if isinstance(recipe.loss, str):
+        return
+    target = next(rows.in_order(_CHECKED_ROWS)).target
+    n = len(target)
+    output = torch.linspace(-1, 1, n * n_outputs, device=target.device, dtype=torch.float32)
+    output = output.reshape(n, n_outputs).requires_grad_()
+    losses = recipe.loss(output, target)
+    if not isinstance(losses, Tensor):
+        raise _no_loss(f"it returned {type(losses).__name__}, which is no tensor")
+    if losses.shape != (n,):
+        raise _no_loss(f"for {n} rows it returned a tensor of shape {tuple(losses.shape)}")
+    if not torch.isfinite(losses).all():
+        raise _no_loss("it returned NaN or infinity for outputs between -1 and 1")
+    if not losses.requires_grad:
+        raise _no_loss("what it returned has no gradient: it must be computed from the outputs")
+
+
+def _no_loss(reason: str) -> ParameterError:
+    return ParameterError(
+        "loss must be a function of outputs and target, tensors of shape (n_samples, n_outputs), "
+        f"that returns the loss of each row, of shape (n_samples,); {reason}.",
+        hint="(outputs - target).square().mean(dim=1) would be the squared error.",
+    )
 
 
 def sum_losses(network: EntityNetwork, rows: RowSource, recipe: Recipe) -> tuple[float, float]:
     """Return the sum of the weighted losses of some rows, and the sum of their weights."""
-    total, weight_sum = 0.0, 0.0
+    total, weight_sum, loss_of = 0.0, 0.0, find_loss(recipe)
     with torch.inference_mode():
         for block in rows.in_order(_BLOCK_ROWS):
-            losses = LOSSES[recipe.loss](
-                network(block.codes, block.numbers), block.target, recipe.quantile
-            )
+            losses = loss_of(network(block.codes, block.numbers), block.target)
             weight = torch.ones_like(losses) if block.weight is None else block.weight
             total += float((losses * weight).sum())
             weight_sum += float(weight.sum())
@@ -55,7 +94,7 @@ def constant_loss(rows: Rows, judges: Rows, recipe: Recipe) -> float:
     losses = []
     for constant in constants:
         output = constant.to(judges.numbers).expand(len(judges), -1)
-        lost = LOSSES[recipe.loss](output, judges.target, recipe.quantile)
+        lost = find_loss(recipe)(output, judges.target)
         weights = torch.ones_like(lost) if judges.weight is None else judges.weight
         losses.append(float((lost * weights).sum() / weights.sum()))
     return min(losses)

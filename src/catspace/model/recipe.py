@@ -7,17 +7,24 @@ tables in docs/defaults.md, never on their test rows.
 """
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from catspace.exceptions import ParameterError
 from catspace.validation import check_column_names, check_int, check_option, check_real
 
 REGRESSION_LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson")
+
+# Of outputs of shape (batch, n_outputs) and a target of shape (batch, n_columns), both on the scale
+# that networks learn on, to losses of shape (batch,).
+LossFunction = Callable[[Tensor, Tensor], Tensor]
+# What a model file says of a loss that somebody has brought along: it holds no code.
+CUSTOM = "custom"
 
 # One number, or several that rise and are predicted side by side.
 Quantile = float | tuple[float, ...]
@@ -30,7 +37,7 @@ _LARGEST_SHRINKAGE = 0.05
 class Recipe:
     """How a network is trained; nothing here is "auto" any more."""
 
-    loss: str
+    loss: str | LossFunction
     epochs: int
     batch_size: int
     learning_rate: float
@@ -48,6 +55,10 @@ class Recipe:
         """Return the recipe that a model file holds."""
         listed = {name: tuple(value) for name, value in state.items() if isinstance(value, list)}
         return cls(**{**state, **listed})
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the recipe as a model file holds it, without a loss that is a function."""
+        return {**asdict(self), "loss": self.loss if isinstance(self.loss, str) else CUSTOM}
 
     def is_smooth(self, n_columns: int) -> list[bool]:
         """Return whether each of so many embedded columns is smoothed."""
@@ -97,10 +108,10 @@ def make_recipe(
 ) -> Recipe:
     """Return how a network is trained on so many rows, by an estimator's parameters."""
     defaults = defaults_for(n_samples)
-    loss = "log_loss"
+    loss: str | LossFunction = "log_loss"
     if not is_classification:
         is_transformed = parameters["target_transform"] is not None
-        loss = check_option("loss", parameters["loss"], ("auto", *REGRESSION_LOSSES))
+        loss = _check_loss(parameters["loss"])
         # The median stays the median when its scale is changed; the mean does not. Huber's loss
         # comes close to the median and trains as smoothly as the squared error.
         loss = resolve(loss, "huber" if is_transformed else "squared_error")
@@ -144,6 +155,18 @@ def make_recipe(
         quantile=quantile,
         patience=patience if parameters["early_stopping"] else None,
     )
+
+
+def _check_loss(loss: Any) -> str | LossFunction:
+    if callable(loss) and not isinstance(loss, type):
+        return loss  # type: ignore[no-any-return]
+    if isinstance(loss, str) and loss == CUSTOM:
+        raise ParameterError(
+            'loss="custom" stands for a function that the model was fitted with, and a model file '
+            "holds no code.",
+            hint="give the function again: model.set_params(loss=function).",
+        )
+    return check_option("loss", loss, ("auto", *REGRESSION_LOSSES))
 
 
 def check_quantile(value: Any) -> Quantile:

@@ -141,7 +141,10 @@ _EPOCH = Record(
 _RECIPE = Record(
     {
         "loss": Text(
-            ("log_loss", "squared_error", "absolute_error", "huber", "quantile", "poisson")
+            (
+                *("log_loss", "squared_error", "absolute_error", "huber", "quantile", "poisson"),
+                "custom",  # a function, which no file holds
+            )
         ),
         "epochs": _COUNT,
         "batch_size": _COUNT,
