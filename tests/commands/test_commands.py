@@ -68,6 +68,27 @@ def test_fit_for_a_script_prints_json_alone(files):
     assert set(scores) == {"catspace", "gradient boosting", "mean"}
 
 
+def test_several_quantiles_are_columns_with_their_names(files, tmp_path):
+    folder, _ = files
+    model, out = tmp_path / "quantiles.catspace", tmp_path / "predicted.parquet"
+    done = run(
+        "fit", folder / "sales.csv", "--target", "Sales", "--categorical",
+        "store,day_of_week,promo,year,month,day", "--drop", "Customers", "--log",
+        "--set", "loss=quantile", "--set", "quantile=[0.1, 0.5, 0.9]", "--set", "max_epochs=2",
+        "--set", "smooth=8", "-o", model,
+    )  # fmt: skip
+    assert "catspace" in done.output
+    assert "There is no score" not in done.output
+    run("predict", model, folder / "sales.csv", "-o", out)
+    found = pd.read_parquet(out)
+    columns = ["prediction_0.1", "prediction_0.5", "prediction_0.9"]
+    assert list(found.columns[-3:]) == columns
+    sales = pd.read_csv(folder / "sales.csv")
+    np.testing.assert_array_equal(
+        found[columns], catspace.load(model).predict(sales[found.columns[:-5]])
+    )
+
+
 def test_predictions_are_those_of_the_model_and_the_file_stays_as_it_is(files):
     folder, _ = files
     out = folder / "predicted.csv"

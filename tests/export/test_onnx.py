@@ -128,6 +128,25 @@ def test_unseen_missing_and_wild_values_are_predicted_as_by_the_model(rows, new_
     assert_predicts_the_same(fit(*rows, **parameters), new_rows)
 
 
+@pytest.mark.parametrize("transform", [None, "log", "paper"])
+def test_several_quantiles_are_as_many_columns_that_rise(rows, new_rows, transform):
+    X, y = rows
+    model = fit(
+        X,
+        1 + y,
+        loss="quantile",
+        quantile=[0.1, 0.5, 0.9],
+        target_transform=transform,
+        early_stopping=True,
+        validation_fraction=0.25,
+        n_networks=2,
+    )
+    assert len(model.fitted_.learned.target.shifts) == 3
+    assert_predicts_the_same(model, new_rows)
+    assert (np.diff(answers(model, new_rows)["prediction"], axis=1) >= 0).all()
+    assert json.loads(metadata_of(model)["quantiles"]) == [0.1, 0.5, 0.9]
+
+
 def test_the_papers_target_comes_back_to_the_users_scale(rows, new_rows):
     X, y = rows
     assert_predicts_the_same(fit(X, 1 + y, target_transform="paper"), new_rows)

@@ -1,7 +1,7 @@
 """Model files with a right checksum: what is no model is refused before anything is built."""
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,16 +13,26 @@ from catspace.data.encoding import Scaling
 from catspace.data.schema import Schema
 from catspace.exceptions import ModelFileError
 from catspace.model.network import ACTIVATIONS, Architecture
-from catspace.model.recipe import REGRESSION_LOSSES, Recipe
+from catspace.model.recipe import CUSTOM, REGRESSION_LOSSES, Recipe
 from catspace.model.training import Epoch
 from catspace.storage import model_form
 from tests.storage.crafting import arrow_stream, bounded_memory, run_campaign, sign, take_apart
-from tests.storage.small_models import X, save_classifier, save_regressor, y
+from tests.storage.small_models import SETTINGS, X, save_classifier, save_regressor, y
 
 
 @pytest.fixture(scope="module")
 def regressor(tmp_path_factory):
     return save_regressor(tmp_path_factory.mktemp("regressor"))
+
+
+@pytest.fixture(scope="module")
+def quantiles(tmp_path_factory):
+    path = tmp_path_factory.mktemp("quantiles") / "quantiles.catspace"
+    model = EmbeddingRegressor(loss="quantile", quantile=[0.1, 0.9], **SETTINGS).fit(X, y)
+    target = replace(model.fitted_.learned.target, shifts=(-0.5, 0.5))
+    model.fitted_ = replace(model.fitted_, learned=replace(model.fitted_.learned, target=target))
+    model.save(path)
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +111,34 @@ def test_a_document_that_is_out_of_form_says_where(regressor, tmp_path, place, v
     assert "take models only from those you trust." in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "sentence"),
+    [
+        (["target", "quantiles"], [0.9, 0.1], "target.quantiles must be a rising list"),
+        (["target", "quantiles"], [], "target.quantiles must be a list of 1 to inf values; got []"),
+        (["target", "quantiles"], [0.1, 1.5], "target.quantiles[1] must be a number from 0 to 1"),
+        (["target", "quantiles"], [0.1, 0.5, 0.9], "target.quantiles must be a list of 2"),
+        (["target", "shifts"], [0.5, -0.5], "target.shifts must be a list of 2 that never falls"),
+        (["target", "shifts"], [0.5], "target.shifts must be a list of 2 that never falls"),
+        (["architecture", "n_outputs"], 10**9, "target.quantiles must be a list of 1000000000"),
+        (["architecture", "output_activation"], "identity", "output_activation must be rising"),
+        (["recipe", "quantile"], [0.9, 0.1], "recipe.quantile must be a rising list"),
+        (["recipe", "quantile"], "x", "recipe.quantile must be a number from 0 to 1; got 'x'"),
+    ],
+)
+def test_quantiles_that_would_cross_are_refused(quantiles, tmp_path, place, value, sentence):
+    test_a_document_that_is_out_of_form_says_where(quantiles, tmp_path, place, value, sentence)
+
+
+def test_a_scale_that_would_turn_quantiles_round_is_refused(quantiles, tmp_path):
+    found, tensors = take_apart(quantiles)
+    tensors["target.scale"] = -np.abs(tensors["target.scale"])
+    path = tmp_path / "crafted.catspace"
+    path.write_bytes(sign(found, tensors))
+    with pytest.raises(ModelFileError, match=r"target\.scale must be at least 0 where quantiles"):
+        catspace.load(path)
+
+
 def test_the_bins_of_an_earlier_format_are_those_that_the_file_holds(regressor, tmp_path):
     found, tensors = take_apart(regressor)
     found["format_version"] = 1
@@ -168,7 +206,7 @@ def test_the_description_has_the_fields_of_what_is_built():
         known = {*record.fields, *record.optional} - {"n_rows"}
         assert known == {field.name for field in fields(built)} - {"n_codes"}
     assert model_form._ACTIVATION.options == tuple(ACTIVATIONS)
-    assert model_form._RECIPE.fields["loss"].options == ("log_loss", *REGRESSION_LOSSES)
+    assert model_form._RECIPE.fields["loss"].options == ("log_loss", *REGRESSION_LOSSES, CUSTOM)
 
 
 def test_a_network_of_more_layers_than_a_file_may_have_is_refused_in_fit():

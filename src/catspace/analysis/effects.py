@@ -76,7 +76,8 @@ def effect(
         ``std_networks``: the standard deviation of ``prediction`` over the networks, null where
         there is one only.
         Of two classes it is the probability of the second. Where there are more, or several
-        numbers are predicted, a column ``output`` comes first: the label, or the position.
+        numbers are predicted, a column ``output`` comes first: the label, the quantile, or the
+        position.
 
     See Also
     --------
@@ -141,11 +142,11 @@ def _describe(
 
 
 def _outputs(model: Any) -> list[Any]:
-    """Return the names of what is predicted: classes, or positions."""
+    """Return the names of what is predicted: classes, quantiles, or positions."""
     if hasattr(model, "classes_"):
         labels = list(model.classes_.tolist())
         return labels[1:] if len(labels) == 2 else labels
-    return list(range(model.n_outputs_))
+    return list(model.fitted_.learned.target.quantiles or range(model.n_outputs_))
 
 
 def _of_interest(answer: np.ndarray, labels: list[Any]) -> np.ndarray:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import (
+    d2_tweedie_score,
     get_scorer,
     get_scorer_names,
     mean_absolute_error,
@@ -21,7 +22,11 @@ Score = Callable[[Encoded, np.ndarray, np.ndarray | None], float]
 
 
 def score_numbers(
-    true: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None = None
+    true: np.ndarray,
+    predicted: np.ndarray,
+    weight: np.ndarray | None = None,
+    *,
+    is_count: bool = False,
 ) -> dict[str, float]:
     """Return the scores of predicted numbers, by name.
 
@@ -29,6 +34,9 @@ def score_numbers(
     ----------
     true, predicted : float64 arrays of shape (n_samples,) or (n_samples, n_outputs)
     weight : float64 array of shape (n_samples,), optional
+    is_count : bool
+        Whether they are counts, of which D² tells the share of the Poisson deviance that is
+        explained.
 
     Returns
     -------
@@ -49,6 +57,10 @@ def score_numbers(
     }
     if np.ptp(true, axis=0).all():
         scores = {"R²": float(r2_score(true, predicted, sample_weight=weight)), **scores}
+        if is_count and true.size == len(true) and (predicted > 0).all():
+            scores["D²"] = float(
+                d2_tweedie_score(true.ravel(), predicted.ravel(), sample_weight=weight, power=1)
+            )
     if (true != 0).all():
         scores["MAPE"] = float(
             mean_absolute_percentage_error(true, predicted, sample_weight=weight)
@@ -92,6 +104,8 @@ def score_classes(
 def make_score(model: Any, scoring: Any = None) -> Score:
     """Return what judges a model on encoded rows; more is better.
 
+    Where several quantiles are predicted, the one that is closest to the median is judged.
+
     Parameters
     ----------
     model : fitted EmbeddingRegressor or EmbeddingClassifier
@@ -125,7 +139,8 @@ def _default_loss(model: Any, encoded: Encoded, y: np.ndarray, weight: np.ndarra
     answer = model.predict_encoded(encoded)
     if hasattr(model, "classes_"):
         return score_classes(y, answer, model.classes_, weight)["log loss"]
-    return float(mean_absolute_error(y, answer, sample_weight=weight))
+    points = model.fitted_.points(answer)
+    return float(mean_absolute_error(y, points, sample_weight=weight))
 
 
 class _Asked:
@@ -135,7 +150,7 @@ class _Asked:
         self._model = model
 
     def predict(self, encoded: Encoded) -> np.ndarray:
-        return np.asarray(self._model.predict_encoded(encoded))
+        return np.asarray(self._model.fitted_.points(self._model.predict_encoded(encoded)))
 
     def __sklearn_tags__(self) -> Any:
         return self._model.__sklearn_tags__()

@@ -18,6 +18,7 @@ from catspace.data.dates import check_date_parts
 from catspace.data.encoding import Encoded
 from catspace.data.reading import read_table, read_vector
 from catspace.data.table import Table
+from catspace.data.target import transform_of
 from catspace.data.target_statistics import TargetStatistics, learn_target
 from catspace.estimators import EmbeddingClassifier, EmbeddingRegressor
 from catspace.exceptions import InputError, did_you_mean
@@ -126,9 +127,11 @@ class Request:
         return {**find_formats(table, [*self.categorical, *said]), **said}
 
     def _is_class(self, y: np.ndarray) -> bool:
-        task = "regression" if self.log else self.task
+        # Classes have one loss, and whoever names another one has numbers.
+        is_regression = self.log or (self.task is None and "loss" in self.settings)
+        task = "regression" if is_regression else self.task
         if task == "regression" and y.dtype.kind not in "iuf" and len(y):
-            option = "--log" if self.log else "--task"
+            option = "--log" if self.log else "--task" if self.task else "--set loss"
             raise InputError(
                 f"The target {self.target!r} holds {y.dtype} values such as {y[0]!r}, and a "
                 f"regression needs numbers.",
@@ -183,7 +186,7 @@ class Fitting:
             np.concatenate([block.numbers.numpy() for block in blocks]),
         )
         y = np.concatenate([block.target.numpy() for block in blocks])
-        return Examples(encoded, target.decode(y))
+        return Examples(encoded, target.restore(y))
 
 
 def read_source(source: str) -> pa.Table:
@@ -211,8 +214,7 @@ def fit_files(request: Request, *, console: PlainConsole) -> Fitting:
     model.start_fit()  # which checks the parameters
     if table.n_rows:  # all of it, so that what is wrong does not depend on the rows held back
         is_class = isinstance(model, EmbeddingClassifier)
-        transform = getattr(model, "target_transform", None)
-        learn_target(y, "class" if is_class else "continuous", transform)
+        learn_target(y, "class" if is_class else "continuous", transform_of(model.get_params()))
     split, judges = _split(request, everything, formats, model)
     if split.since is not None:
         console.print(

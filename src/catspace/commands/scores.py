@@ -11,6 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 
 from catspace.analysis.scoring import score_classes, score_numbers
 from catspace.data.encoding import Encoded
+from catspace.data.target import COUNT
 from catspace.exceptions import shorten
 
 _MOST_HGB_CATEGORIES = 255
@@ -76,7 +77,9 @@ def compare(
     comparison = Comparison()
     methods = _classifiers if hasattr(model, "classes_") else _regressors
     judge, constant, booster, name = methods(model, new.y, comparison)
-    comparison.add("catspace", lambda: judge(model.predict_encoded(new.encoded), None))
+    comparison.add(
+        "catspace", lambda: judge(model.fitted_.points(model.predict_encoded(new.encoded)), None)
+    )
     known = new if training is None else training
     X, X_new = _features(known.encoded), _features(new.encoded)
     if boosting and training is not None:
@@ -112,11 +115,14 @@ def _classifiers(model: Any, true: np.ndarray, comparison: Comparison) -> tuple[
 def _regressors(model: Any, true: np.ndarray, comparison: Comparison) -> tuple[Any, ...]:
     true = true.astype(float)
 
+    is_count = model.fitted_.learned.target.transform == COUNT
+
     def judge(predicted: np.ndarray, _: Any) -> dict[str, float]:
-        return score_numbers(true, predicted)
+        return score_numbers(true, predicted, is_count=is_count)
 
     is_log = model.target_transform == "log"
-    baselines = [DummyRegressor(), HistGradientBoostingRegressor()]
+    booster = HistGradientBoostingRegressor(loss="poisson" if is_count else "squared_error")
+    baselines = [DummyRegressor(), booster]
     if is_log:
         baselines = [_OfLogarithm(baseline) for baseline in baselines]
     return judge, *baselines, "mean"

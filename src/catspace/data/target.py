@@ -1,7 +1,7 @@
 """What the user predicts <-> what the network learns."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,15 @@ from catspace.exceptions import InputError, ParameterError, did_you_mean, in_row
 
 TARGET_TRANSFORMS = ("log", "log1p", "paper")
 
+# What loss="poisson" learns: the target in units of its mean, under an exponential.
+COUNT = "count"
 # A sigmoid cannot reach below zero, where the log of a target below 1 lies.
-_ALLOWED = {"log": "above 0", "log1p": "above -1", "paper": "of at least 1"}
+_ALLOWED = {"log": "above 0", "log1p": "above -1", "paper": "of at least 1", COUNT: "of at least 0"}
 _IS_ALLOWED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "log": lambda y: y > 0,
     "log1p": lambda y: y > -1,
     "paper": lambda y: y >= 1,
+    COUNT: lambda y: y >= 0,
 }
 LARGEST_EXPONENT = float(np.log(np.finfo(np.float64).max)) - 1
 
@@ -50,11 +53,16 @@ class RegressionTarget:
     """One or several numbers, brought to the scale on which the network learns."""
 
     # What is taken of the target before it is scaled. "paper" is log(y) / log(y_max), which a
-    # sigmoid output can reach; the others are standardised for a linear output.
+    # sigmoid output can reach; "count" is y / mean(y); the others are standardised for a linear
+    # output.
     transform: str | None
     centre: np.ndarray  # float64 of shape (n_outputs,)
     scale: np.ndarray  # the same; 0 for a constant target, so that the constant is predicted
     is_vector: bool  # whether the user's target had one dimension
+    # Those that are predicted side by side, rising; none where one number is predicted
+    quantiles: tuple[float, ...] = ()
+    # What is added to each quantile on the network's scale, never falling; none is nothing
+    shifts: tuple[float, ...] = ()
 
     @classmethod
     def from_moments(
@@ -63,6 +71,8 @@ class RegressionTarget:
         """Return the target whose transformed values have these moments."""
         if transform == "paper":
             centre, scale = np.zeros_like(moments.mean), moments.largest
+        elif transform == COUNT:
+            centre, scale = np.zeros_like(moments.mean), moments.mean
         else:
             centre, scale = moments.mean, moments.std
         scale = np.where(scale > 1e-12 * np.abs(centre), scale, 0.0)
@@ -70,27 +80,53 @@ class RegressionTarget:
 
     kinds = frozenset({"number"})  # of the values, as vocabularies name them
 
+    def with_quantiles(self, quantiles: tuple[float, ...]) -> "RegressionTarget":
+        """Return the same target, of which several quantiles are predicted."""
+        if len(quantiles) and self.n_columns > 1:
+            raise InputError(
+                f"quantile={list(quantiles)} predicts several quantiles of one number, and the "
+                f"target has {self.n_columns} columns.",
+                hint="fit a model for each column, or ask for one quantile.",
+            )
+        return replace(self, quantiles=quantiles)
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns of the target."""
+        return len(self.centre)
+
     @property
     def n_outputs(self) -> int:
         """The number of outputs of the network."""
-        return len(self.centre)
+        return len(self.quantiles) or self.n_columns
 
     @property
     def output_activation(self) -> str:
         """What the network's last layer applies, so that it can reach the target's range."""
-        return "logistic" if self.transform == "paper" else "identity"
+        return output_activation(self.transform, is_rising=bool(self.quantiles))
+
+    @property
+    def middle(self) -> int:
+        """The position of the quantile that is closest to the median; of two the lower."""
+        return int(np.argmin(np.abs(np.array(self.quantiles) - 0.5)))
+
+    def points(self, answers: np.ndarray) -> np.ndarray:
+        """Return one prediction for each number of the target: of several quantiles the middle."""
+        return np.asarray(answers[:, self.middle] if self.quantiles else answers)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the target as a JSON document and arrays by name."""
-        document = {"transform": self.transform, "is_vector": self.is_vector}
+        document: dict[str, Any] = {"transform": self.transform, "is_vector": self.is_vector}
+        if self.quantiles:
+            document |= {"quantiles": list(self.quantiles), "shifts": list(self.shifts)}
         return document, {"target.centre": self.centre, "target.scale": self.scale}
 
     def encode(self, y: Any) -> np.ndarray:
-        """Return what the network learns; float32 of shape (n_samples, n_outputs)."""
+        """Return what the network learns; float32 of shape (n_samples, n_columns)."""
         values = np.atleast_2d(as_numbers(y).T).T
-        if values.shape[1] != self.n_outputs:
+        if values.shape[1] != self.n_columns:
             raise InputError(
-                f"The target has {values.shape[1]} columns, and in fit it had {self.n_outputs}."
+                f"The target has {values.shape[1]} columns, and in fit it had {self.n_columns}."
             )
         moved = transformed(values, self.transform)
         scale = np.where(self.scale == 0, 1.0, self.scale)
@@ -101,12 +137,26 @@ class RegressionTarget:
         return learned
 
     def decode(self, outputs: np.ndarray) -> np.ndarray:
-        """Return predictions on the user's scale, from outputs of shape (n_samples, n_outputs)."""
+        """Return predictions on the user's scale, from outputs of shape (n_samples, n_outputs).
+
+        Quantiles that rise in the outputs rise in the predictions too: nothing here falls.
+        """
+        if self.shifts:
+            outputs = outputs.astype(np.float64) + np.array(self.shifts)
+        moved = self._unscale(outputs)
+        return np.asarray(moved[:, 0] if self.is_vector and not self.quantiles else moved)
+
+    def restore(self, learned: np.ndarray) -> np.ndarray:
+        """Return the target of which `encode` made what the network learns."""
+        moved = self._unscale(learned)
+        return np.asarray(moved[:, 0] if self.is_vector else moved)
+
+    def _unscale(self, outputs: np.ndarray) -> np.ndarray:
         moved = outputs.astype(np.float64) * self.scale + self.centre
-        if self.transform is not None:
+        if self.transform in TARGET_TRANSFORMS:
             moved = np.minimum(moved, LARGEST_EXPONENT)
             moved = np.expm1(moved) if self.transform == "log1p" else np.exp(moved)
-        return np.asarray(moved[:, 0] if self.is_vector else moved)
+        return np.asarray(moved)
 
 
 @dataclass(frozen=True)
@@ -153,6 +203,8 @@ class ClassTarget:
         """Return the labels at these positions."""
         return np.asarray(self.classes[codes])
 
+    restore = decode
+
 
 Target = RegressionTarget | ClassTarget
 
@@ -167,7 +219,24 @@ def target_from_state(document: Mapping[str, Any], arrays: Mapping[str, Any]) ->
         arrays["target.centre"],
         arrays["target.scale"],
         document["is_vector"],
+        tuple(document.get("quantiles", ())),
+        tuple(document.get("shifts", ())),
     )
+
+
+def output_activation(transform: str | None, *, is_rising: bool) -> str:
+    """Return what the last layer of a network applies, which learns numbers of a transform."""
+    activation = {"paper": "logistic", COUNT: "exp"}.get(transform or "", "identity")
+    if not is_rising:
+        return activation
+    return "rising" if activation == "identity" else f"rising_{activation}"
+
+
+def transform_of(parameters: Mapping[str, Any]) -> str | None:
+    """Return what an estimator's parameters take of a target of numbers."""
+    loss = parameters.get("loss")
+    is_count = isinstance(loss, str) and loss == "poisson"
+    return COUNT if is_count else parameters.get("target_transform")
 
 
 def check_transform(transform: str | None) -> None:
@@ -238,6 +307,8 @@ def transformed(values: np.ndarray, transform: str | None) -> np.ndarray:
     bad = is_outside(values, transform)
     if bad.any():
         raise outside(transform, values[bad][0], int(np.argwhere(bad)[0][0]), int(bad.sum()))
+    if transform == COUNT:
+        return values
     return np.asarray(np.log1p(values) if transform == "log1p" else np.log(values))
 
 
@@ -250,8 +321,9 @@ def is_outside(values: np.ndarray, transform: str | None) -> np.ndarray:
 
 def outside(transform: str | None, value: float, row: int | None, count: int) -> InputError:
     """Return the error for a target that its transform does not take."""
+    asks = 'loss="poisson"' if transform == COUNT else f"target_transform={transform!r}"
     return InputError(
-        f"target_transform={transform!r} needs a target {_ALLOWED[transform or '']}; "
+        f"{asks} needs a target {_ALLOWED[transform or '']}; "
         f"got {value:g}{in_row(row)} ({count} such rows).",
         hint="drop those rows"
         + (', or use "log1p", which takes zeros.' if transform == "log" else "."),

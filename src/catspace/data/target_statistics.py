@@ -8,6 +8,7 @@ from sklearn.utils import column_or_1d, compute_sample_weight
 
 from catspace.data.scaling import LARGEST_SQUARED, find_unit
 from catspace.data.target import (
+    COUNT,
     ClassTarget,
     Moments,
     RegressionTarget,
@@ -111,7 +112,8 @@ class TargetStatistics:
     _kept: list[np.ndarray] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        check_transform(self.transform)
+        if self.transform != COUNT:  # which is asked for by a loss
+            check_transform(self.transform)
         self._may_be_classes = self.kind != "continuous"
 
     def add(self, y: np.ndarray, weight: np.ndarray | None, first_row: int | None) -> None:

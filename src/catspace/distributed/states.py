@@ -28,7 +28,9 @@ class Begun:
     def settled(self, plan: TrainingPlan) -> TrainingPlan:
         """Return a plan whose smoothing has been found."""
         pairs = tuple((first, second) for first, second in self.pairs)
-        return replace(plan, recipe=self.recipe, unsettled=(), shorter=None, pairs=pairs)
+        # A file holds no function that is minimised; the plan does.
+        recipe = replace(self.recipe, loss=plan.recipe.loss)
+        return replace(plan, recipe=recipe, unsettled=(), shorter=None, pairs=pairs)
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ def write_states(
     folder: Path, begun: Begun, trainings: Sequence[Training], rank: int, *, is_common: bool
 ) -> None:
     """Write what is needed to go on; what workers have in common is written by one of them."""
-    torch.save(asdict(begun), folder / f"begun-{rank}.pt")
+    said = {**asdict(begun), "recipe": begun.recipe.to_state()}
+    torch.save(said, folder / f"begun-{rank}.pt")
     for training in trainings:
         common, own = _files(folder, training, rank)
         state = training.state()

@@ -70,8 +70,9 @@ def name_run(learned: Learned, plan: TrainingPlan, *how: object, is_seeded: bool
     """
     document, arrays = learned.to_state()
     seeds = list(plan.seeds) if is_seeded else len(plan.seeds)
-    found_later = (plan.shorter, plan.unsettled, plan.tries_pairs, plan.pairs)
-    settings = (plan.architecture, plan.recipe, found_later, seeds, how)
+    shorter = None if plan.shorter is None else plan.shorter.to_state()
+    found_later = (shorter, plan.unsettled, plan.tries_pairs, plan.pairs)
+    settings = (plan.architecture, plan.recipe.to_state(), found_later, seeds, how)
     said = [version("catspace"), document, sorted(arrays), repr(settings)]
     digest = hashlib.blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=8)
     for array in (*(arrays[name] for name in sorted(arrays)), *plan.edges):

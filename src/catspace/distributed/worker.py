@@ -10,7 +10,7 @@ import math
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from catspace.distributed.board import Board
 from catspace.distributed.rows import Share
 from catspace.distributed.states import Begun, open_kept, write_states
 from catspace.model.choice import Judged, settle, tell_pairs
+from catspace.model.losses import check_loss
 from catspace.model.memory import available_memory
 from catspace.model.network import EntityNetwork
 from catspace.model.pairs import PairMeans
@@ -77,6 +78,7 @@ def work(config: dict[str, Any]) -> None:
             plan, judged = _settle(plan, rows, validation, team)
         else:
             plan, judged = kept.begun.settled(plan), kept.begun.judged
+        check_loss(plan.recipe, rows, plan.architecture.n_outputs)
         begun = Begun(digest, list(plan.seeds), plan.recipe, judged, plan.pairs)
         plan, learned_from = tell_pairs(plan, rows)
         trainings = [
@@ -221,7 +223,7 @@ def _write_results(folder: Path, trainings: Sequence[Training], judged: Judged |
             "history": training.state()["history"],
             "best_epoch": trained.best_epoch,
             "counts": counts,
-            "recipe": asdict(training.recipe),
+            "recipe": training.recipe.to_state(),
             "judged": said,
             "n_bins": trained.network.architecture.n_bins,
             "pairs": _pack_pairs(trained.network.pairs),

@@ -19,6 +19,7 @@ from catspace.estimators.parameters import pack_parameter, unpack_parameter
 from catspace.estimators.shared import SharedParameters
 from catspace.exceptions import InputError, shorten
 from catspace.model.choice import settle, tell_pairs
+from catspace.model.losses import check_loss
 from catspace.model.memory import available_memory, show_bytes
 from catspace.model.plan import make_device
 from catspace.model.settings import plain_torch
@@ -97,6 +98,7 @@ class EmbeddingEstimator(
                 on_prepared(prepared)
             rows, validation = prepared.rows, prepared.validation
             plan = job.plan(prepared.learned, prepared.numbers, len(rows))
+            check_loss(plan.recipe, rows, plan.architecture.n_outputs)
             need = plan.memory(rows.n_bytes, has_validation=validation is not None)
             need.check(available_memory(plan.device), plan.columns)
             with job.progress(plan, on_epoch) as (listen, tell):
@@ -121,7 +123,7 @@ class EmbeddingEstimator(
                     listener=listen,
                 )
             counts = rows.count_codes(plan.architecture.n_codes)
-            self.fitted_ = finish(trained, counts, prepared.learned, plan, judged)
+            self.fitted_ = finish(trained, counts, prepared.learned, plan, judged, validation)
         return self
 
     def start_fit(self) -> Fit:

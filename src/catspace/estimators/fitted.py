@@ -102,6 +102,11 @@ class Fitted:
         outputs = self.outputs(encoded, **options)
         return self._average(outputs), [self._average([output]) for output in outputs]
 
+    def points(self, answers: np.ndarray) -> np.ndarray:
+        """Return of answers to score: the middle one where several quantiles are predicted."""
+        target = self.learned.target
+        return answers if isinstance(target, ClassTarget) else target.points(answers)
+
     def _average(self, outputs: Sequence[np.ndarray]) -> np.ndarray:
         # Numbers are averaged on the scale that the networks learned on.
         target = self.learned.target
@@ -160,7 +165,7 @@ class Fitted:
             "n_networks": len(self.networks),
             "history": [asdict(epoch) for epoch in self.history],
             "best_epoch": self.best_epochs[0],
-            "recipe": None if self.recipe is None else asdict(self.recipe),
+            "recipe": None if self.recipe is None else self.recipe.to_state(),
         }
         model_file.write(path, {**document, **fitted}, arrays)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -10,16 +10,18 @@ import torch
 from sklearn.utils import check_random_state
 
 from catspace.data.roles import check_min_frequency
-from catspace.data.target import check_transform
+from catspace.data.target import ClassTarget, check_transform
 from catspace.data.target_statistics import check_class_weight
 from catspace.estimators.fitted import Fitted
 from catspace.exceptions import InterruptedWarning, NothingLearnedWarning, ParameterError, warn
+from catspace.model.calibration import find_shifts
 from catspace.model.choice import Judged
 from catspace.model.plan import TrainingPlan, check_parameters, make_plan, parse_device
 from catspace.model.progress import TrainingProgress
 from catspace.model.training import Epoch, Trained
 from catspace.preparation.learning import Learned
 from catspace.preparation.prepare import Preparation
+from catspace.preparation.rows import RowSource
 from catspace.validation import check_option, check_real, is_integer
 
 OnEpoch = Callable[[Mapping[str, Any]], None]
@@ -108,11 +110,13 @@ def finish(
     learned: Learned,
     plan: TrainingPlan,
     judged: Judged | None,
+    judges: RowSource | None = None,
 ) -> Fitted:
     """Return what is fitted, from networks that met so many rows of each code.
 
-    Warns where the training was interrupted, and where rows that were held back say that a
-    constant would have done as well.
+    Several quantiles are moved to where rows that judged the epochs say they are. Warns where the
+    training was interrupted, and where rows that were held back say that a constant would have done
+    as well.
     """
     for result in trained:
         result.network.fill_untrained_rows(counts, plan.recipe.is_smooth(len(counts)))
@@ -134,4 +138,8 @@ def finish(
             hint="see whether the columns can tell anything about the target; leave out columns "
             "that are different in every row; a larger smooth trusts rare categories less.",
         )
-    return Fitted(learned, tuple(result.network for result in trained), history, plan.recipe)
+    networks, target = tuple(result.network for result in trained), learned.target
+    if judges is not None and not isinstance(target, ClassTarget) and target.quantiles:
+        shifts = find_shifts(networks, judges, target.quantiles, plan.device)
+        learned = replace(learned, target=replace(target, shifts=shifts))
+    return Fitted(learned, networks, history, plan.recipe)

@@ -7,7 +7,7 @@ Python, editors know the choices, and scikit-learn finds the signature that it e
 
 import inspect
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from textwrap import indent
 from typing import (
@@ -25,6 +25,7 @@ import numpy as np
 import torch
 
 from catspace.exceptions import InputError
+from catspace.model.recipe import CUSTOM
 
 _C = TypeVar("_C")
 
@@ -88,6 +89,8 @@ def describe_type(hint: Any) -> str:
     if origin is not None and issubclass(origin, Mapping):
         key, value = map(describe_type, inside)
         return f"dict of {key} to {value}"
+    if origin is Callable:
+        return "callable"
     if origin is tuple:
         return f"({', '.join(map(describe_type, inside))})"
     if origin is not None and issubclass(origin, Sequence):
@@ -113,6 +116,8 @@ def pack_parameter(name: str, value: Any) -> Any:
         value = value.item()
     if isinstance(value, torch.device):
         return str(value)
+    if name == "loss" and callable(value):
+        return CUSTOM
     if isinstance(value, np.random.RandomState):
         return None  # its state has moved on; a loaded model draws anew
     if value is None or isinstance(value, (bool, int, float, str)):

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 
 from catspace.estimators.base import EmbeddingEstimator
 from catspace.estimators.parameters import declares_parameters
@@ -63,8 +64,24 @@ class EmbeddingRegressor(
         Returns
         -------
         float64 array of shape (n_samples,) or (n_samples, n_outputs)
+            Where ``quantile`` is a list, a column for each, which never fall from left to right.
         """
         return self.predict_encoded(self.encode(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R² of the predictions.
+
+        Where several quantiles are predicted, it is that of the one closest to the median.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+        """
+        predicted = self.predict(X)
+        points = self.fitted_.points(predicted)
+        return float(r2_score(y, points, sample_weight=sample_weight))
 
     def _target_kind(self) -> str:
         return "continuous"

@@ -1,7 +1,7 @@
 """The parameters that estimators have in common."""
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
@@ -220,17 +220,31 @@ class PredictorParameters:
 class NumberParameters:
     """Those of estimators that learn numbers."""
 
-    loss: Literal["auto", "squared_error", "absolute_error", "huber", "quantile"] = parameter(
+    loss: (
+        Literal["auto", "squared_error", "absolute_error", "huber", "quantile", "poisson"]
+        | Callable[[Any, Any], Any]
+    ) = parameter(
         default="auto",
         text="""
         What is minimised, on the scale of ``target_transform``. "huber" is squared up to a
         quarter of the target's standard deviation, and absolute beyond. "auto" is "squared_error",
         and "huber" where the target is transformed: it stays close to the median, which is the
         same on either scale, while the exponential of a mean of logarithms is not the mean. On
-        Rossmann it also forecasts better (docs/defaults.md).
+        Rossmann it also forecasts better (docs/defaults.md). "poisson" is for counts, and for
+        rates (counts by exposure, with the exposure as ``sample_weight``): the network learns the
+        logarithm of their mean. A function of outputs and target, torch tensors of shape
+        (n_samples, n_outputs), that returns the loss of each row is minimised itself, on the scale
+        that networks learn on: a target has a mean of 0 and a standard deviation of 1 there, after
+        ``target_transform``. A model file keeps what was learned with it, and not the function.
         """,
     )
-    quantile: float = parameter(default=0.5, text='For ``loss="quantile"``.')
+    quantile: float | Sequence[float] = parameter(
+        default=0.5,
+        text="""
+        For ``loss="quantile"``: one, or several that rise, such as ``[0.1, 0.5, 0.9]``. Several are
+        learned by one network, and predictions have a column for each.
+        """,
+    )
     target_transform: Literal["log", "log1p", "paper"] | None = parameter(
         default=None,
         text="""

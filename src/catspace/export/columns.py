@@ -75,4 +75,8 @@ def _answers(model: Any, table: Table, what: str, probabilities: bool) -> dict[s
     predicted = np.asarray(model.predict(table))
     if predicted.ndim == 1:
         return {"prediction": predicted}
-    return {f"prediction_{i}": column for i, column in enumerate(predicted.T.copy())}
+    outputs = model.fitted_.learned.target.quantiles or range(predicted.shape[1])
+    return {
+        f"prediction_{output}": column
+        for output, column in zip(outputs, predicted.T.copy(), strict=True)
+    }

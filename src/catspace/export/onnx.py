@@ -20,13 +20,19 @@ from catspace.data.hashing import HashedVocabulary
 from catspace.data.kinds import LARGEST_EXACT, describe_kinds
 from catspace.data.scaling import BEND, Scaling
 from catspace.data.table import Column
-from catspace.data.target import LARGEST_EXPONENT, ClassTarget, RegressionTarget
+from catspace.data.target import (
+    LARGEST_EXPONENT,
+    TARGET_TRANSFORMS,
+    ClassTarget,
+    RegressionTarget,
+)
 from catspace.data.vocabulary import MISSING, SPECIAL_NAMES, UNSEEN, Vocabulary
 from catspace.estimators import EmbeddingEncoder
 from catspace.estimators.base import EmbeddingEstimator
 from catspace.exceptions import InputError, InputTypeError
 from catspace.export.onnx_graph import Graph, ModelProto, TensorProto, numpy_helper
-from catspace.model.network import EntityNetwork, OneHotInput
+from catspace.model.network import Architecture, EntityNetwork, OneHotInput
+from catspace.model.outputs import FARTHEST_EXPONENT
 from catspace.model.pairs import PairMeans
 
 _ACTIVATIONS = {"relu": "Relu", "gelu": "Gelu", "tanh": "Tanh", "logistic": "Sigmoid"}
@@ -48,7 +54,8 @@ def to_onnx(model: EmbeddingEstimator) -> ModelProto:
     onnx.ModelProto
         With an input of shape (rows, 1) for each column, and these outputs:
 
-        - regressor: ``prediction``, double of shape (rows, n_outputs)
+        - regressor: ``prediction``, double of shape (rows, n_outputs); of several quantiles one
+          column each, as the entry ``quantiles`` of the metadata has them
         - classifier: ``label`` of shape (rows,) and ``probabilities``, double of shape
           (rows, n_classes)
         - encoder: ``features``, float of shape (rows, n_features)
@@ -111,6 +118,8 @@ def to_onnx(model: EmbeddingEstimator) -> ModelProto:
             metadata["classes"] = classes.tolist()
         else:
             _add_prediction(graph, target, outputs)
+            if target.quantiles:
+                metadata["quantiles"] = list(target.quantiles)
     return graph.to_model(
         f"{type(model).__name__} of {len(model.networks_)} network(s) on {len(columns)} column(s).",
         columns,
@@ -286,7 +295,7 @@ def _add_network(
         x = graph.add("Gemm", x, _array(layer.weight), _array(layer.bias), transB=1)
         x = _activate(graph, x, architecture.activation)
     x = graph.add("Gemm", x, _array(last.weight), _array(last.bias), transB=1)
-    return _activate(graph, x, architecture.output_activation)
+    return _add_outputs(graph, x, architecture)
 
 
 def _add_pieces(graph: Graph, network: EntityNetwork, numbers: str) -> str:
@@ -308,11 +317,25 @@ def _activate(graph: Graph, x: str, activation: str) -> str:
     return graph.add(_ACTIVATIONS[activation], x)
 
 
+def _add_outputs(graph: Graph, x: str, architecture: Architecture) -> str:
+    """Add what the last layer applies; see `catspace.model.outputs`."""
+    activation = architecture.output_activation.removeprefix("rising").removeprefix("_")
+    if architecture.output_activation.startswith("rising"):
+        x = graph.add("TopK", x, np.array([architecture.n_outputs]), axis=1, largest=0)
+    if activation == "exp":
+        farthest = np.float32(FARTHEST_EXPONENT)
+        return graph.add("Exp", graph.add("Clip", x, -farthest, farthest))
+    return _activate(graph, x, activation or "identity")
+
+
 def _add_prediction(graph: Graph, target: RegressionTarget, outputs: list[str]) -> None:
     """Add what a regressor predicts, on the user's scale."""
-    x = graph.add("Mul", _add_mean(graph, outputs), target.scale)
+    x = _add_mean(graph, outputs)
+    if target.shifts:
+        x = graph.add("Add", x, np.array(target.shifts))
+    x = graph.add("Mul", x, target.scale)
     x = graph.add("Add", x, target.centre)
-    if target.transform is not None:
+    if target.transform in TARGET_TRANSFORMS:
         x = graph.add("Exp", graph.add("Min", x, np.float64(LARGEST_EXPONENT)))
     if target.transform == "log1p":
         x = graph.add("Sub", x, np.float64(1))

@@ -22,6 +22,9 @@ __all__ = ["Graph", "ModelProto", "TensorProto", "numpy_helper"]
 _IR_VERSION = 9
 _OPERATORS = {"": 20, "ai.onnx.ml": 4}
 
+# What operators give besides, which has to have a name.
+_FURTHER = {"TopK": ("places",)}
+
 
 class Graph:
     """A graph to which operators are added; names of their results come out.
@@ -54,12 +57,16 @@ class Graph:
         }
 
     def add(self, operator: str, *inputs: Any, **attributes: Any) -> str:
-        """Add an operator on values by name and on constants; return the name of its result."""
+        """Add an operator on values by name and on constants; return the name of its result.
+
+        Of several results the first.
+        """
         names = [value if isinstance(value, str) else self._constant(value) for value in inputs]
         result = f"{self._prefix}{operator}_{len(self._nodes)}"
+        results = [result, *(f"{result}_{further}" for further in _FURTHER.get(operator, ()))]
         domain = "ai.onnx.ml" if operator == "LabelEncoder" else ""
         self._nodes.append(
-            helper.make_node(operator, names, [result], result, domain=domain, **attributes)
+            helper.make_node(operator, names, results, result, domain=domain, **attributes)
         )
         return result
 

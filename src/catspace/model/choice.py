@@ -117,7 +117,8 @@ def settle(
             judged = replace(judged, loss=min(losses[best], paired))
             if plan.shorter is not None and _has_learned_all(sooner, losses[best], judged):
                 plan = replace(plan, recipe=plan.shorter)
-        if paired < (1 - _WORTH_TELLING) * losses[best]:
+        # A loss that somebody has brought along may be below zero.
+        if paired < (1 - math.copysign(_WORTH_TELLING, losses[best])) * losses[best]:
             plan = replace(plan, pairs=pairs)
         is_class = plan.recipe.loss == "log_loss"
         factor = _WHOLE_TRAINING_OF_CLASSES if is_class else _WHOLE_TRAINING

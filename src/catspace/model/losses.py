@@ -7,24 +7,63 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from catspace.exceptions import ParameterError
 from catspace.model.network import EntityNetwork
-from catspace.model.recipe import Recipe
+from catspace.model.recipe import LossFunction, Quantile, Recipe
 from catspace.preparation.rows import Rows, RowSource
 
 # From here on Huber's loss grows like the absolute error, in standard deviations of the target.
 _HUBER_DELTA = 0.25
 # Rows in one forward pass where no gradient is needed.
 _BLOCK_ROWS = 8192
+# Rows that a loss is asked about before training.
+_CHECKED_ROWS = 32
+
+
+def find_loss(recipe: Recipe) -> LossFunction:
+    """Return what maps outputs and target to the loss of each row; shape (batch,)."""
+    if not isinstance(recipe.loss, str):
+        return recipe.loss
+    named, quantile = LOSSES[recipe.loss], recipe.quantile
+    return lambda output, target: named(output, target, quantile)
+
+
+def check_loss(recipe: Recipe, rows: RowSource, n_outputs: int) -> None:
+    """Raise where a loss that somebody has brought along gives no loss for each row.
+
+    It is asked once, about a few rows and outputs between -1 and 1.
+    """
+    if isinstance(recipe.loss, str):
+        return
+    target = next(rows.in_order(_CHECKED_ROWS)).target
+    n = len(target)
+    output = torch.linspace(-1, 1, n * n_outputs, device=target.device, dtype=torch.float32)
+    output = output.reshape(n, n_outputs).requires_grad_()
+    losses = recipe.loss(output, target)
+    if not isinstance(losses, Tensor):
+        raise _no_loss(f"it returned {type(losses).__name__}, which is no tensor")
+    if losses.shape != (n,):
+        raise _no_loss(f"for {n} rows it returned a tensor of shape {tuple(losses.shape)}")
+    if not torch.isfinite(losses).all():
+        raise _no_loss("it returned NaN or infinity for outputs between -1 and 1")
+    if not losses.requires_grad:
+        raise _no_loss("what it returned has no gradient: it must be computed from the outputs")
+
+
+def _no_loss(reason: str) -> ParameterError:
+    return ParameterError(
+        "loss must be a function of outputs and target, tensors of shape (n_samples, n_outputs), "
+        f"that returns the loss of each row, of shape (n_samples,); {reason}.",
+        hint="(outputs - target).square().mean(dim=1) would be the squared error.",
+    )
 
 
 def sum_losses(network: EntityNetwork, rows: RowSource, recipe: Recipe) -> tuple[float, float]:
     """Return the sum of the weighted losses of some rows, and the sum of their weights."""
-    total, weight_sum = 0.0, 0.0
+    total, weight_sum, loss_of = 0.0, 0.0, find_loss(recipe)
     with torch.inference_mode():
         for block in rows.in_order(_BLOCK_ROWS):
-            losses = LOSSES[recipe.loss](
-                network(block.codes, block.numbers), block.target, recipe.quantile
-            )
+            losses = loss_of(network(block.codes, block.numbers), block.target)
             weight = torch.ones_like(losses) if block.weight is None else block.weight
             total += float((losses * weight).sum())
             weight_sum += float(weight.sum())
@@ -34,8 +73,8 @@ def sum_losses(network: EntityNetwork, rows: RowSource, recipe: Recipe) -> tuple
 def constant_loss(rows: Rows, judges: Rows, recipe: Recipe) -> float:
     """Return the mean loss on some rows of the best constant that others know.
 
-    That is the share of each class; or the mean, or the quantile that the loss asks for, whichever
-    does better.
+    That is the share of each class, the mean of counts; or the mean, or the quantile that the loss
+    asks for, whichever does better.
     """
     target = rows.target.cpu()
     weight = torch.from_numpy(np.ones(len(rows), dtype=np.float32))
@@ -49,12 +88,13 @@ def constant_loss(rows: Rows, judges: Rows, recipe: Recipe) -> float:
         mean = np.average(target.numpy(), axis=0, weights=weight.numpy())
         middle = np.quantile(
             target.numpy(), recipe.quantile, axis=0, weights=weight.numpy(), method="inverted_cdf"
-        )
-        constants = [torch.from_numpy(mean), torch.from_numpy(middle)]
+        )  # (n_columns,), or (n_quantiles, 1)
+        constants = [torch.from_numpy(mean), torch.from_numpy(middle.ravel())]
+        constants = constants[:1] if recipe.loss == "poisson" else constants
     losses = []
     for constant in constants:
         output = constant.to(judges.numbers).expand(len(judges), -1)
-        lost = LOSSES[recipe.loss](output, judges.target, recipe.quantile)
+        lost = find_loss(recipe)(output, judges.target)
         weights = torch.ones_like(lost) if judges.weight is None else judges.weight
         losses.append(float((lost * weights).sum() / weights.sum()))
     return min(losses)
@@ -69,19 +109,27 @@ def _mean_over_outputs(losses: Tensor) -> Tensor:
     return losses.mean(dim=1)  # (batch, n_outputs) -> (batch,)
 
 
-def _pinball(output: Tensor, target: Tensor, quantile: float) -> Tensor:
-    error = target - output
-    return _mean_over_outputs(torch.maximum(quantile * error, (quantile - 1) * error))
+def _pinball(output: Tensor, target: Tensor, quantile: Quantile) -> Tensor:
+    error = target - output  # (batch, n_outputs); several quantiles are of the same target
+    if isinstance(quantile, float):
+        return _mean_over_outputs(torch.maximum(quantile * error, (quantile - 1) * error))
+    above = torch.tensor(quantile, dtype=error.dtype, device=error.device)
+    below = torch.tensor([one - 1 for one in quantile], dtype=error.dtype, device=error.device)
+    return _mean_over_outputs(torch.maximum(above * error, below * error))
 
 
 # Each maps output (batch, n_outputs), target and quantile to losses of shape (batch,).
-LOSSES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {
+LOSSES: dict[str, Callable[[Tensor, Tensor, Quantile], Tensor]] = {
     "squared_error": lambda output, target, _: _mean_over_outputs((output - target).square()),
     "absolute_error": lambda output, target, _: _mean_over_outputs((output - target).abs()),
     "huber": lambda output, target, _: _mean_over_outputs(
         functional.huber_loss(output, target, reduction="none", delta=_HUBER_DELTA)
     ),
     "quantile": _pinball,
+    # Half of the deviance, which is 0 at best. The outputs are means, and above 0.
+    "poisson": lambda output, target, _: _mean_over_outputs(
+        torch.xlogy(target, target) - torch.xlogy(target, output) - target + output
+    ),
     "log_loss": lambda output, target, _: functional.cross_entropy(
         output, target, reduction="none"
     ),

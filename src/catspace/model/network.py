@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from catspace.data.vocabulary import UNSEEN
 from catspace.model.evidence import Pull
+from catspace.model.outputs import OUTPUTS
 from catspace.model.pairs import PairMeans
 from catspace.model.pieces import PiecewiseLinear
 
@@ -49,7 +50,7 @@ class Architecture:
     input_encoding: str = "embedding"  # {"embedding", "onehot"}
     activation: str = "relu"
     embedding_activation: str = "identity"
-    output_activation: str = "identity"
+    output_activation: str = "identity"  # see `catspace.model.outputs`
     dropout: float = 0.0
 
     @property
@@ -218,7 +219,7 @@ class EntityNetwork(nn.Module):
             )
         for layer in others:
             x = layer(self._activate(x, generator))  # (batch, hidden)
-        return ACTIVATIONS[self.architecture.output_activation](x)
+        return OUTPUTS[self.architecture.output_activation](x)
 
     def _activate(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
         x = ACTIVATIONS[self.architecture.activation](x)

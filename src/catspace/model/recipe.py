@@ -7,14 +7,27 @@ tables in docs/defaults.md, never on their test rows.
 """
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
+from torch import Tensor
 
 from catspace.exceptions import ParameterError
 from catspace.validation import check_column_names, check_int, check_option, check_real
 
-REGRESSION_LOSSES = ("squared_error", "absolute_error", "huber", "quantile")
+REGRESSION_LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson")
+
+# Of outputs of shape (batch, n_outputs) and a target of shape (batch, n_columns), both on the scale
+# that networks learn on, to losses of shape (batch,).
+LossFunction = Callable[[Tensor, Tensor], Tensor]
+# What a model file says of a loss that somebody has brought along: it holds no code.
+CUSTOM = "custom"
+
+# One number, or several that rise and are predicted side by side.
+Quantile = float | tuple[float, ...]
 
 # Of one step: where there are only a few, decay must not eat the weights before they learn.
 _LARGEST_SHRINKAGE = 0.05
@@ -24,7 +37,7 @@ _LARGEST_SHRINKAGE = 0.05
 class Recipe:
     """How a network is trained; nothing here is "auto" any more."""
 
-    loss: str
+    loss: str | LossFunction
     epochs: int
     batch_size: int
     learning_rate: float
@@ -32,7 +45,7 @@ class Recipe:
     optimizer: str = "adamw"
     schedule: str = "cosine"
     initialization: str = "normal"
-    quantile: float = 0.5
+    quantile: Quantile = 0.5
     patience: int | None = None
     # For each embedded column, in rows; see `catspace.model.evidence`. Empty is 0 for all of them.
     smooth: tuple[float, ...] = ()
@@ -40,7 +53,12 @@ class Recipe:
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "Recipe":
         """Return the recipe that a model file holds."""
-        return cls(**{**state, "smooth": tuple(state.get("smooth", ()))})
+        listed = {name: tuple(value) for name, value in state.items() if isinstance(value, list)}
+        return cls(**{**state, **listed})
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the recipe as a model file holds it, without a loss that is a function."""
+        return {**asdict(self), "loss": self.loss if isinstance(self.loss, str) else CUSTOM}
 
     def is_smooth(self, n_columns: int) -> list[bool]:
         """Return whether each of so many embedded columns is smoothed."""
@@ -90,13 +108,26 @@ def make_recipe(
 ) -> Recipe:
     """Return how a network is trained on so many rows, by an estimator's parameters."""
     defaults = defaults_for(n_samples)
-    loss = "log_loss"
+    loss: str | LossFunction = "log_loss"
     if not is_classification:
         is_transformed = parameters["target_transform"] is not None
-        loss = check_option("loss", parameters["loss"], ("auto", *REGRESSION_LOSSES))
+        loss = _check_loss(parameters["loss"])
         # The median stays the median when its scale is changed; the mean does not. Huber's loss
         # comes close to the median and trains as smoothly as the squared error.
         loss = resolve(loss, "huber" if is_transformed else "squared_error")
+        if loss == "poisson" and is_transformed:
+            raise ParameterError(
+                f'loss="poisson" learns the logarithm of the mean itself, and '
+                f"target_transform={parameters['target_transform']!r} would take another one.",
+                hint="leave target_transform at None.",
+            )
+    quantile = check_quantile(parameters.get("quantile", 0.5))
+    if isinstance(quantile, tuple) and loss not in ("quantile", "log_loss"):
+        raise ParameterError(
+            f"quantile={list(quantile)} asks for several quantiles, and the loss is "
+            f"{parameters['loss']!r}.",
+            hint='loss="quantile" learns them.',
+        )
     patience = check_int("n_iter_no_change", parameters["n_iter_no_change"])
     epochs = check_int("max_epochs", resolve(parameters["max_epochs"], defaults.max_epochs))
     batch_size = check_int("batch_size", resolve(parameters["batch_size"], defaults.batch_size))
@@ -121,9 +152,45 @@ def make_recipe(
         initialization=check_option(
             "initialization", parameters["initialization"], ("normal", "uniform")
         ),
-        quantile=check_real("quantile", parameters.get("quantile", 0.5), above=0, below=1),
+        quantile=quantile,
         patience=patience if parameters["early_stopping"] else None,
     )
+
+
+def _check_loss(loss: Any) -> str | LossFunction:
+    if callable(loss) and not isinstance(loss, type):
+        return loss  # type: ignore[no-any-return]
+    if isinstance(loss, str) and loss == CUSTOM:
+        raise ParameterError(
+            'loss="custom" stands for a function that the model was fitted with, and a model file '
+            "holds no code.",
+            hint="give the function again: model.set_params(loss=function).",
+        )
+    return check_option("loss", loss, ("auto", *REGRESSION_LOSSES))
+
+
+def check_quantile(value: Any) -> Quantile:
+    """Return a quantile, or several that rise.
+
+    Examples
+    --------
+    >>> check_quantile([0.1, 0.5, 0.9])
+    (0.1, 0.5, 0.9)
+    """
+    is_listed = isinstance(value, (list, tuple, np.ndarray)) and np.shape(value) != ()
+    if not is_listed:
+        return check_real("quantile", value, above=0, below=1)
+    quantiles = tuple(check_real("each quantile", one, above=0, below=1) for one in value)
+    if not quantiles:
+        raise ParameterError(
+            f"quantile must be a number, or a list of at least one; got {value!r}."
+        )
+    if any(low >= high for low, high in pairwise(quantiles)):
+        raise ParameterError(
+            f"quantile must be a list that rises, each once; got {list(quantiles)}.",
+            hint=f"quantile={sorted({*quantiles})}",
+        )
+    return quantiles
 
 
 def check_smooth(smooth: Any, columns: Collection[str] | None = None) -> dict[str, float | None]:

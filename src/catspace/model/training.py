@@ -15,7 +15,7 @@ from torch import Tensor
 
 from catspace.exceptions import CatspaceError
 from catspace.model.evidence import Evidence
-from catspace.model.losses import LOSSES, sum_losses, weighted_mean
+from catspace.model.losses import find_loss, sum_losses, weighted_mean
 from catspace.model.network import Architecture, EntityNetwork
 from catspace.model.optimizer import make_optimizers
 from catspace.model.pairs import PairMeans
@@ -235,7 +235,7 @@ class Training:
     def run_epoch(self) -> Epoch | None:
         """Train for one epoch, and return what is known about it; None if it was stopped."""
         recipe, epoch = self.recipe, len(self.history) + 1
-        loss_of = LOSSES[recipe.loss]
+        loss_of = find_loss(recipe)
         step, n_steps = len(self.history) * self._n_batches, self._n_batches * recipe.epochs
         total = torch.zeros((), device=self._device, dtype=torch.float32)
         forget, rate = None, recipe.learning_rate
@@ -251,7 +251,7 @@ class Training:
             rate = recipe.learning_rate * factor
             pull = None if self._evidence is None else self._evidence.pull(batch)
             output = self._forward(batch.codes, batch.numbers, self._dropout, pull)
-            loss = weighted_mean(loss_of(output, batch.target, recipe.quantile), batch.weight)
+            loss = weighted_mean(loss_of(output, batch.target), batch.weight)
             self.network.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             self._team.exchange(self.network)

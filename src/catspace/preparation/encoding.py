@@ -37,12 +37,12 @@ class RowEncoding:
     def record(self) -> np.dtype:
         """The layout of a row on disk."""
         target = self.learned.target
-        n_outputs = target.n_outputs
-        is_class = isinstance(target, ClassTarget)
         return record_type(
             self.n_codes,
             len(self.learned.encoder.number_names),
-            smallest_integer(n_outputs) if is_class else np.dtype((np.float32, (n_outputs,))),
+            smallest_integer(target.n_outputs)
+            if isinstance(target, ClassTarget)
+            else np.dtype((np.float32, (target.n_columns,))),
             is_weighted=self.weigher is not None,
         )
 

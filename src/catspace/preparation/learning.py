@@ -14,7 +14,7 @@ from catspace.data.roles import Roles
 from catspace.data.schema import Schema
 from catspace.data.statistics import BinStatistics, ColumnStatistics, TableStatistics
 from catspace.data.table import Table
-from catspace.data.target import ClassTarget, Target, target_from_state
+from catspace.data.target import ClassTarget, Target, target_from_state, transform_of
 from catspace.data.target_statistics import TargetStatistics
 from catspace.exceptions import InputError
 from catspace.preparation.tables import LabelledTable
@@ -147,7 +147,7 @@ def survey(table: LabelledTable, target_kind: str, parameters: Mapping[str, Any]
 
     def target_statistics() -> TargetStatistics:
         n_kept = 0 if table.n_in_memory else SAMPLE_ROWS
-        return TargetStatistics(target_kind, parameters.get("target_transform"), n_kept)
+        return TargetStatistics(target_kind, transform_of(parameters), n_kept)
 
     if roles.rules:
         found = table.learn(
@@ -167,7 +167,7 @@ def survey(table: LabelledTable, target_kind: str, parameters: Mapping[str, Any]
         raise no_weight()
     schema = Schema.of(replace(columns, n_rows=n_samples), table.labels.target)
     encoder = statistics.columns.encoder(parameters["min_frequency"])
-    learned = Learned(schema, encoder, target.target(), columns.backend)
+    learned = Learned(schema, encoder, _as_asked(target.target(), parameters), columns.backend)
     by_class = target.class_weights(parameters.get("class_weight"))
     weigher = None
     if table.is_weighted or by_class is not None:
@@ -177,6 +177,14 @@ def survey(table: LabelledTable, target_kind: str, parameters: Mapping[str, Any]
         sample = statistics.columns.numbers
         numbers = encoder.scale(sample.T, len(sample))
     return Survey(learned, weigher, numbers, n_samples)
+
+
+def _as_asked(target: Target, parameters: Mapping[str, Any]) -> Target:
+    """Return a target of numbers of which as many quantiles are predicted as were asked for."""
+    quantile = parameters.get("quantile")
+    if isinstance(target, ClassTarget) or quantile is None or np.ndim(quantile) == 0:
+        return target
+    return target.with_quantiles(tuple(map(float, quantile)))
 
 
 def _decide_roles(columns: Table, parameters: Mapping[str, Any]) -> Roles:

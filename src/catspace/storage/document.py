@@ -10,6 +10,7 @@ key, a type or a length that it does not expect.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 
 from catspace.data.dates import ELAPSED, is_date_format
 from catspace.data.kinds import is_text
+from catspace.data.target import COUNT, output_activation
 from catspace.data.vocabulary import N_SPECIAL, RARE
 from catspace.exceptions import ModelFileError, ParameterError
 from catspace.storage import model_file
@@ -202,16 +204,35 @@ def _check_target(document: Mapping[str, Any], arrays: Mapping[str, Any]) -> Non
     if is_class:
         _check_classes(arrays["target.classes"], document["target"]["dtype"], n_outputs)
     else:
-        for name in ("target.centre", "target.scale"):
-            values = check_array(arrays, name, np.float64, (n_outputs,))
-            if not np.isfinite(values).all():
-                raise FormError(name, "finite", values)
-        if document["target"]["is_vector"] and n_outputs > 1:
-            raise FormError("architecture.n_outputs", "1 for a target that is a vector", n_outputs)
-        if document["target"]["transform"] == "paper":
-            expected = "logistic"
+        expected = _check_numbers(document["target"], arrays, n_outputs)
     if activation != expected:
         raise FormError("architecture.output_activation", expected, activation)
+
+
+def _check_numbers(target: Mapping[str, Any], arrays: Mapping[str, Any], n_outputs: int) -> str:
+    """Return what the last layer has to apply; raise where the scale is none for the outputs."""
+    quantiles, n_columns = target.get("quantiles", []), _count_columns(target, n_outputs)
+    if quantiles and len(quantiles) != n_outputs:
+        raise FormError("target.quantiles", f"a list of {n_outputs}", quantiles)
+    shifts = target.get("shifts", [])
+    if shifts and (len(shifts) != len(quantiles) or any(a > b for a, b in pairwise(shifts))):
+        raise FormError("target.shifts", f"a list of {len(quantiles)} that never falls", shifts)
+    for name in ("target.centre", "target.scale"):
+        values = check_array(arrays, name, np.float64, (n_columns,))
+        if not np.isfinite(values).all():
+            raise FormError(name, "finite", values)
+    if quantiles and target["transform"] == COUNT:
+        raise FormError("target.quantiles", "none for counts", quantiles)
+    if quantiles and arrays["target.scale"][0] < 0:
+        raise FormError("target.scale", "at least 0 where quantiles rise", arrays["target.scale"])
+    if target["is_vector"] and n_columns > 1:
+        raise FormError("architecture.n_outputs", "1 for a target that is a vector", n_outputs)
+    return output_activation(target["transform"], is_rising=bool(quantiles))
+
+
+def _count_columns(target: Mapping[str, Any], n_outputs: int) -> int:
+    """Return how many numbers a target has: one, where several quantiles of it are predicted."""
+    return 1 if target.get("quantiles") else n_outputs
 
 
 def _check_classes(labels: Any, dtype: str, n_outputs: int) -> None:
@@ -250,7 +271,7 @@ def _check_pairs(
     if n_keys >= 2**63 or not is_rising or (len(keys) and not 0 <= keys[0] <= keys[-1] < n_keys):
         raise FormError("pairs.keys", f"a rising list below {n_keys}", keys)
     is_binary = "target.classes" in arrays and n_outputs == 2
-    n_values = 1 if is_binary else n_outputs
+    n_values = 1 if is_binary else _count_columns(document["target"], n_outputs)
     values = check_array(arrays, "pairs.values", np.float32, (len(keys), n_values))
     if not np.isfinite(values).all():
         raise FormError("pairs.values", "finite", values)

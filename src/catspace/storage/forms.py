@@ -107,6 +107,18 @@ class ListOf:
 
 
 @dataclass(frozen=True)
+class OneOrList:
+    """A value of a form, or a list of values."""
+
+    form: Form
+    listed: ListOf
+
+    def check(self, value: Any, where: str) -> None:
+        """Raise where a value is neither."""
+        (self.listed if isinstance(value, list) else self.form).check(value, where)
+
+
+@dataclass(frozen=True)
 class MapOf:
     """A mapping of any names to values of one form."""
 

@@ -8,8 +8,19 @@ from typing import Any
 import pyarrow as pa
 
 from catspace.data.dates import DATE_PARTS
-from catspace.data.target import TARGET_TRANSFORMS
-from catspace.storage.forms import Flag, Form, FormError, ListOf, MapOf, Maybe, Number, Record, Text
+from catspace.data.target import COUNT, TARGET_TRANSFORMS
+from catspace.storage.forms import (
+    Flag,
+    Form,
+    FormError,
+    ListOf,
+    MapOf,
+    Maybe,
+    Number,
+    OneOrList,
+    Record,
+    Text,
+)
 
 MOST_LAYERS = 1000
 _LARGEST_SIZE = 2**40  # of anything that is counted; what an array has is bounded by the file
@@ -99,7 +110,7 @@ _FUNCTIONS: dict[str, Form] = {
     "input_encoding": Text(("embedding", "onehot")),
     "activation": _ACTIVATION,
     "embedding_activation": _ACTIVATION,
-    "output_activation": _ACTIVATION,
+    "output_activation": Text(),  # which one is said by the target
     "dropout": Number(0, 1),
 }
 _MOST_BINS = 1 << 16
@@ -115,6 +126,7 @@ ARCHITECTURE_1 = Record(
     },
     optional=_FUNCTIONS,
 )
+_QUANTILES = ListOf(Number(0, 1), at_least=1, is_rising=True)
 _EPOCH = Record(
     {
         "network": Number(0, is_whole=True),
@@ -128,7 +140,12 @@ _EPOCH = Record(
 )
 _RECIPE = Record(
     {
-        "loss": Text(("log_loss", "squared_error", "absolute_error", "huber", "quantile")),
+        "loss": Text(
+            (
+                *("log_loss", "squared_error", "absolute_error", "huber", "quantile", "poisson"),
+                "custom",  # a function, which no file holds
+            )
+        ),
         "epochs": _COUNT,
         "batch_size": _COUNT,
         "learning_rate": Number(0),
@@ -138,13 +155,14 @@ _RECIPE = Record(
         "optimizer": Text(("adamw", "adam")),
         "schedule": Text(("cosine", "constant")),
         "initialization": Text(("normal", "uniform")),
-        "quantile": Number(0, 1),
+        "quantile": OneOrList(Number(0, 1), _QUANTILES),
         "patience": Maybe(_COUNT),
         "smooth": ListOf(Number(0)),
     },
 )
 NUMBER_TARGET = Record(
-    {"transform": Maybe(Text(TARGET_TRANSFORMS)), "is_vector": Flag()},
+    {"transform": Maybe(Text((*TARGET_TRANSFORMS, COUNT))), "is_vector": Flag()},
+    optional={"quantiles": _QUANTILES, "shifts": ListOf(Number())},
 )
 CLASS_TARGET = Record({"dtype": Text()})
 _SCHEMA = Record(

@@ -53,7 +53,27 @@ def score(rows: Rows) -> dict[str, float]:
     """Return the scores of the model on rows."""
     if rows.is_class:
         return score_classes(rows.target, rows.predicted, rows.model.classes_)
-    return score_numbers(rows.numbers, rows.predicted)
+    return score_numbers(rows.numbers, rows.predicted, is_count=rows.is_count)
+
+
+def describe_quantiles(rows: Rows) -> list[str]:
+    """Say which of several quantiles the page shows, and how many rows lie between the outer."""
+    target = rows.model.fitted_.learned.target
+    if rows.is_class or not target.quantiles:
+        return []
+    *_, last = quantiles = target.quantiles
+    said = [
+        f"The model predicts the quantiles {', '.join(map(str, quantiles))}. How good it is, where "
+        f"it fails and which columns matter is shown for {quantiles[target.middle]}."
+    ]
+    if len(quantiles) > 1:
+        low, high = rows.answers[:, 0], rows.answers[:, -1]
+        inside = np.mean((rows.numbers[:, 0] >= low) & (rows.numbers[:, 0] <= high))
+        said.append(
+            f"{inside:.1%} of these rows lie between the quantiles {quantiles[0]} and {last}, "
+            f"which promise {last - quantiles[0]:.1%}."
+        )
+    return said
 
 
 def score_table(scores: Scores) -> Record:
@@ -126,7 +146,8 @@ def _score_constant(rows: Rows, training: Rows) -> dict[str, float]:
         known = training.labels[training.labels >= 0]  # type: ignore[index, operator]
         shares = np.bincount(known, minlength=len(classes)) / max(1, len(known))
         return score_classes(rows.target, np.tile(shares, (n, 1)), classes)
-    return score_numbers(rows.numbers, np.tile(training.numbers.mean(axis=0), (n, 1)))
+    mean = np.tile(training.numbers.mean(axis=0), (n, 1))
+    return score_numbers(rows.numbers, mean, is_count=rows.is_count)
 
 
 def _predicted_and_actual(rows: Rows, name: str) -> list[Record]:

@@ -10,6 +10,7 @@ import numpy as np
 from catspace.analysis.source import read_labelled
 from catspace.data.encoding import Encoded
 from catspace.data.table import Table
+from catspace.data.target import COUNT
 from catspace.exceptions import InputError
 
 
@@ -44,8 +45,13 @@ class Rows:
         return bool(self.model.fitted_.learned.is_classification)
 
     @property
+    def is_count(self) -> bool:
+        """Whether the target is counted."""
+        return not self.is_class and self.model.fitted_.learned.target.transform == COUNT
+
+    @property
     def numbers(self) -> np.ndarray:
-        """The target as numbers, of shape (n_samples, n_outputs).
+        """The target as numbers, of shape (n_samples, n_columns).
 
         1 for the second of two classes; no outputs where there are more.
         """
@@ -58,9 +64,17 @@ class Rows:
 
     @cached_property
     def predicted(self) -> np.ndarray:
-        """What is predicted, of shape (n_samples, n_outputs), or (n_samples, n_classes)."""
-        answer = self.model.predict_encoded(self.encoded)
-        return np.asarray(answer.reshape(len(answer), -1))
+        """What is predicted, of shape (n_samples, n_columns), or (n_samples, n_classes).
+
+        Of several quantiles the one that is closest to the median.
+        """
+        points = self.model.fitted_.points(self.answers)
+        return np.asarray(points.reshape(len(points), -1))
+
+    @cached_property
+    def answers(self) -> np.ndarray:
+        """All that is predicted, several quantiles as well."""
+        return np.asarray(self.model.predict_encoded(self.encoded))
 
     @cached_property
     def errors(self) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from catspace.export.report.quality import Scores, judge, score_table
+from catspace.export.report.quality import Scores, describe_quantiles, judge, score_table
 from catspace.export.report.records import Record, rounded
 from catspace.export.report.reliance import effects_of_numbers, rank_columns
 from catspace.export.report.rows import read_rows
@@ -62,6 +62,7 @@ def summarise(
         quality = judge(judged, training, scores, target_name)
         if held_back is None:
             notes.append(NOT_HELD_BACK)
+        notes += describe_quantiles(judged)
         ranking, why_not = rank_columns(judged)
         notes += [why_not] if why_not else []
         effects, left_out = effects_of_numbers(judged)
@@ -95,7 +96,7 @@ def _target_labels(model: Any, name: str) -> list[str]:
     if model.fitted_.learned.is_classification:
         classes = model.classes_
         return [f"share of {classes[1]!s}" if len(classes) == 2 else f"most frequent {name}"]
-    n = model.n_outputs_
+    n = model.fitted_.learned.target.n_columns
     return [f"mean {name}"] if n == 1 else [f"mean {name} {i + 1}" for i in range(n)]
 
 
