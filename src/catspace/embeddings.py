@@ -28,6 +28,7 @@ from catspace.exceptions import InputError, UnknownCategoryError, did_you_mean
 from catspace.names import visible
 from catspace.notebook import Space, describe_space, describe_spaces
 from catspace.storage.document import read_model
+from catspace.storage.word2vec import write_word2vec
 from catspace.storage.writing import explaining, replacing, write_text
 
 
@@ -280,16 +281,7 @@ class Embedding:
 
         The format separates by spaces, so white space inside a category becomes ``_``.
         """
-        place = Path(path).expanduser()
-        with (
-            explaining(place),
-            replacing(place) as temporary,
-            temporary.open("w", encoding="utf-8") as file,
-        ):
-            file.write(f"{len(self)} {self.dim}\n")
-            for category, vector in zip(self.categories, self.vectors, strict=True):
-                word = re.sub(r"\s+", "_", str(category)) or "_"
-                file.write(f"{word} {' '.join(f'{x:.9g}' for x in vector)}\n")
+        write_word2vec(path, self.categories, self.vectors)
 
     def category_array(self, positions: Sequence[int] | np.ndarray | None = None) -> pa.Array:
         """Return the categories as an Arrow array; as text where they are of several types.

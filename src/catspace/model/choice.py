@@ -228,7 +228,11 @@ class _Trials:
                 index,
                 replace(
                     plan.architecture,
-                    dims=tuple(min(dim, _MOST_DIMS) for dim in plan.architecture.dims),
+                    # Vectors that are given have as many as they have.
+                    dims=tuple(
+                        dim if i in plan.starts else min(dim, _MOST_DIMS)
+                        for i, dim in enumerate(plan.architecture.dims)
+                    ),
                     hidden_layer_sizes=_HIDDEN,
                 ),
                 rows,
@@ -236,6 +240,7 @@ class _Trials:
                 plan.seeds[0],
                 edges=plan.edges,
                 pairs=plan.pair_means,
+                starts=plan.starts,
                 validation=None,
                 device=plan.device,
                 stop=stop,
@@ -248,7 +253,7 @@ class _Trials:
         losses = []
         for training, result in zip(trainings, trained, strict=True):
             network = result.network.to(self._plan.device)
-            network.fill_untrained_rows(training.counts, training.is_smooth)
+            network.fill_untrained_rows(training.counts, training.is_smooth, training.starts)
             total, weight = sum_losses(network, self._judges, self._plan.recipe)
             losses.append(total / weight)
         return losses

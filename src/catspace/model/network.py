@@ -19,6 +19,7 @@ from catspace.data.vocabulary import UNSEEN
 from catspace.model.evidence import Pull
 from catspace.model.pairs import PairMeans
 from catspace.model.pieces import PiecewiseLinear
+from catspace.model.starts import Starts
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "identity": lambda x: x,
@@ -240,19 +241,29 @@ class EntityNetwork(nn.Module):
             _draw(layer.weight, initialization, generator, std=std, limit=limit)
             nn.init.zeros_(layer.bias)
 
-    def fill_untrained_rows(self, counts: Sequence[Tensor], is_smooth: Sequence[bool]) -> None:
+    def fill_untrained_rows(
+        self, counts: Sequence[Tensor], is_smooth: Sequence[bool], starts: Starts | None = None
+    ) -> None:
         """Give rows that training never met the vector of *unseen*.
 
         Such a row is that of missing values where fit met none. Where a column was smoothed,
         *unseen* has been learned. Elsewhere it was never met either, and is the average of the
         rows that were, weighted by how often each occurs in training.
+
+        A vector that was given stays where it started, and a frozen table as it is.
         """
+        starts = starts or {}
         tables = zip(self.input.tables, counts, is_smooth, strict=True)
         with torch.no_grad():
-            for table, met, has_learned in tables:
+            for i, (table, met, has_learned) in enumerate(tables):
+                if i in starts and starts[i].is_frozen:
+                    continue
                 count = met.to(table)
                 unseen = table[UNSEEN].clone() if has_learned else (count / count.sum()) @ table
-                table[count == 0] = unseen
+                is_untrained = count == 0
+                if i in starts:
+                    is_untrained &= ~torch.from_numpy(starts[i].is_given).to(table.device)
+                table[is_untrained] = unseen
 
 
 class _Dense(nn.Linear):
@@ -300,7 +311,7 @@ def _look_up(codes: Tensor, tables: Iterable[Tensor], sparse: Collection[int]) -
 def _join(vectors: Sequence[Tensor], tables: Iterable[Tensor], pull: Pull | None) -> Tensor:
     """Return the vectors side by side, drawn towards *unseen* when gradients are computed."""
     joined = torch.cat(list(vectors), dim=1)  # (batch, sum of dims)
-    if pull is not None:
+    if pull is not None and joined.requires_grad:  # not where every table is frozen
         pull.on(joined, list(tables))
     return joined
 

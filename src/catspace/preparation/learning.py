@@ -185,7 +185,7 @@ def _decide_roles(columns: Table, parameters: Mapping[str, Any]) -> Roles:
         *("max_categories", "hash_buckets"),
     )
     roles = Roles.of(columns, **{name: parameters[name] for name in options})
-    for name in ("embedding_dim", "smooth"):
-        if isinstance(parameters[name], Mapping):
+    for name in ("embedding_dim", "smooth", "initial_vectors"):
+        if isinstance(parameters.get(name), Mapping):
             check_column_names(name, parameters[name], roles.categorical, "a categorical column")
     return roles
