@@ -118,6 +118,11 @@ class HashedCounts(ValueCounts):
         if isinstance(other, HashedCounts):
             self._kinds |= other._kinds
 
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of values that were met."""
+        return self._kinds
+
     def vocabulary(
         self, min_frequency: int = 1, max_categories: int | None = None
     ) -> HashedVocabulary:

@@ -262,6 +262,11 @@ class ValueCounts:
         for kind, values in other._values.items():
             self._extend(kind, values, other._counts[kind])
 
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of values that were met."""
+        return set(self._values)
+
     def vocabulary(self, min_frequency: int = 1, max_categories: int | None = None) -> Vocabulary:
         """Return the categories, the same whatever the blocks were."""
         values, frequencies, rows = {}, {}, {}

@@ -122,7 +122,7 @@ class EmbeddingEstimator(
                     n_jobs=n_jobs,
                     listener=listen,
                 )
-            counts = rows.count_codes(plan.architecture.n_codes)
+            counts = plan.architecture.add_up(rows.count_codes(plan.architecture.n_codes))
             self.fitted_ = finish(trained, counts, prepared.learned, plan, judged)
         return self
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from sklearn.utils import check_random_state
 
+from catspace.data.groups import read_groups
 from catspace.data.roles import check_min_frequency
 from catspace.data.target import check_transform
 from catspace.data.target_statistics import check_class_weight
@@ -55,7 +56,8 @@ class Fit:
 
     def __init__(self, estimator: str, parameters: Mapping[str, Any], target_kind: str) -> None:
         self._estimator, self._parameters, self._target_kind = estimator, parameters, target_kind
-        self._given = read_given(parameters.get("initial_vectors"))
+        groups = read_groups(parameters.get("shared_vectors"))
+        self._given = read_given(parameters.get("initial_vectors"), groups)
         self._check()
         try:
             self._random = check_random_state(parameters["random_state"])

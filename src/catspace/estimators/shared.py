@@ -98,6 +98,14 @@ class SharedParameters:
         as "bucket 17". The hash is the same on every machine.
         """,
     )
+    shared_vectors: Sequence[Sequence[str]] | None = parameter(
+        default=None,
+        text="""
+        Groups of columns that have one vocabulary and one table of vectors, because they hold the
+        same things: ``[["home", "away"]]`` for teams, origin and destination, buyer and seller.
+        A category's rows are those of all columns of its group together.
+        """,
+    )
     smooth: float | Mapping[str, float | Auto] | Auto = parameter(
         default="auto",
         text="""

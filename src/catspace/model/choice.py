@@ -230,8 +230,10 @@ class _Trials:
                     plan.architecture,
                     # Vectors that are given have as many as they have.
                     dims=tuple(
-                        dim if i in plan.starts else min(dim, _MOST_DIMS)
-                        for i, dim in enumerate(plan.architecture.dims)
+                        dim if table in plan.starts else min(dim, _MOST_DIMS)
+                        for dim, table in zip(
+                            plan.architecture.dims, plan.architecture.tables, strict=True
+                        )
                     ),
                     hidden_layer_sizes=_HIDDEN,
                 ),

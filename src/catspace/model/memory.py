@@ -53,7 +53,8 @@ class MemoryNeed:
         largest = max((self.rows, self.layers, *self.tables))
         if largest in self.tables:
             i = self.tables.index(largest)
-            (rows, width), name = self.architecture.table_shapes[i], columns[i]
+            rows, width = self.architecture.table_shapes[i]
+            name = columns[self.architecture.first_columns[i]]
             what = f"the embedding of {name!r} ({rows:,} x {width})"
             change = f"lower embedding_dim for {name!r}"
             if self.architecture.input_encoding == "onehot":

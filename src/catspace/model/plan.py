@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from catspace.data.vocabulary import Vocabulary
+from catspace.data.groups import Groups, read_groups, spread
 from catspace.exceptions import InputError, ParameterError
 from catspace.model.memory import MemoryNeed, estimate_memory
 from catspace.model.network import ACTIVATIONS, Architecture
@@ -16,7 +16,7 @@ from catspace.model.pairs import Pair, PairMeans, goals_of, learn_pairs
 from catspace.model.pieces import cut_numbers
 from catspace.model.recipe import Recipe, check_smooth, defaults_for, make_recipe, resolve
 from catspace.model.sizes import embedding_dims
-from catspace.model.starts import Start, Starts, frozen_tables, given_dims
+from catspace.model.starts import Starts, frozen_tables, given_dims, make_starts
 from catspace.preparation.given import GivenVectors, check_frozen
 from catspace.preparation.learning import Learned
 from catspace.preparation.rows import Rows
@@ -116,7 +116,8 @@ class TrainingPlan:
 
     def describe_updates(self) -> str:
         """Say which embeddings are updated row by row."""
-        tables = list(zip(self.columns, self.architecture.table_shapes, strict=True))
+        names = [self.columns[i] for i in self.architecture.first_columns]
+        tables = list(zip(names, self.architecture.table_shapes, strict=True))
         named = [
             f"{name} ({rows:,} x {width})"
             for name, (rows, width) in (tables[i] for i in self.sparse)
@@ -151,6 +152,7 @@ def make_plan(
         What `initial_vectors` holds.
     """
     encoder, target, given = learned.encoder, learned.target, given or {}
+    parameters = spread_settings(parameters, encoder.groups)
     edges = cut_numbers(numbers, defaults_for(n_samples).n_bins)
     architecture = make_architecture(
         parameters,
@@ -161,6 +163,7 @@ def make_plan(
         n_outputs=target.n_outputs,
         output_activation=target.output_activation,
         given=given,
+        table_of=encoder.table_of,
     )
     _refuse_equal_names(encoder.vocabularies, architecture.dims, encoder.number_names)
     smooth = list(check_smooth(parameters["smooth"], encoder.vocabularies).values())
@@ -193,22 +196,18 @@ def make_plan(
         shorter,
         tries_pairs=tries_pairs,
         pairs=pairs,
-        starts=_make_starts(parameters.get("frozen_columns"), given, encoder.vocabularies),
+        starts=make_starts(parameters.get("frozen_columns"), given, encoder),
     )
 
 
-def _make_starts(
-    frozen_columns: Any,
-    given: Mapping[str, GivenVectors],
-    vocabularies: Mapping[str, Vocabulary],
-) -> Starts:
-    """Return where the tables of the columns whose vectors are given start."""
-    frozen = check_frozen(frozen_columns, given)
-    return {
-        i: Start.of(given[column], vocabulary, is_frozen=column in frozen)
-        for i, (column, vocabulary) in enumerate(vocabularies.items())
-        if column in given
+def spread_settings(parameters: Mapping[str, Any], groups: Groups) -> dict[str, Any]:
+    """Return parameters whose settings by column are the same for columns that share vectors."""
+    by_column = {
+        name: spread(name, parameters[name], groups)
+        for name in ("embedding_dim", "smooth")
+        if isinstance(parameters[name], Mapping)
     }
+    return {**parameters, **by_column}
 
 
 def check_parameters(
@@ -218,6 +217,7 @@ def check_parameters(
     given: Mapping[str, GivenVectors] | None = None,
 ) -> None:
     """Raise what would be raised when the table has been read, which may take hours."""
+    parameters = spread_settings(parameters, read_groups(parameters.get("shared_vectors")))
     given_dims(parameters["embedding_dim"], given or {})
     check_frozen(parameters.get("frozen_columns"), given or {})
     if isinstance(parameters["embedding_dim"], Mapping):  # names columns, which are not known yet
@@ -291,9 +291,16 @@ def make_architecture(
     n_outputs: int,
     output_activation: str,
     given: Mapping[str, GivenVectors],
+    table_of: tuple[int, ...] = (),
 ) -> Architecture:
     """Return the shape of the network for columns of these sizes."""
     defaults = defaults_for(n_samples)
+    if parameters.get("shared_vectors") and parameters["input_encoding"] == "onehot":
+        raise ParameterError(
+            'input_encoding="onehot" has no vectors that columns could share: with the same '
+            "weights it could not tell them apart.",
+            hint='leave shared_vectors out, or input_encoding at "embedding".',
+        )
     for name, kept in (("input_encoding", "embedding"), ("embedding_activation", "identity")):
         if given and parameters[name] != kept:
             raise ParameterError(
@@ -319,6 +326,7 @@ def make_architecture(
         ),
         output_activation=output_activation,
         dropout=check_real("dropout", dropout, at_least=0, below=1),
+        table_of=table_of,
     )
 
 

@@ -7,13 +7,16 @@ forgets its category as seldom as if the rows that the vector was learned from w
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 
+from catspace.data.encoding import TableEncoder
+from catspace.data.groups import first_of
 from catspace.data.vocabulary import UNSEEN, Vocabulary
 from catspace.exceptions import ParameterError
-from catspace.preparation.given import GivenVectors
+from catspace.preparation.given import GivenVectors, check_frozen
 from catspace.validation import is_integer
 
 # Rows that a given vector counts for where nobody says from how many it was learned.
@@ -51,6 +54,21 @@ class Start:
 
 # By the position of the table; columns without given vectors have none.
 Starts = Mapping[int, Start]
+
+
+def make_starts(
+    frozen_columns: Any, given: Mapping[str, GivenVectors], encoder: TableEncoder
+) -> Starts:
+    """Return where the tables of the columns whose vectors are given start."""
+    columns = list(encoder.vocabularies)
+    first = first_of(columns, encoder.groups)
+    frozen = {first[column] for column in check_frozen(frozen_columns, given)}
+    tables = encoder.table_of or range(len(columns))
+    return {
+        table: Start.of(given[column], encoder.vocabularies[column], is_frozen=column in frozen)
+        for column, table in zip(columns, tables, strict=True)
+        if column in given and first[column] == column
+    }
 
 
 def frozen_tables(starts: Starts) -> list[int]:

@@ -220,13 +220,19 @@ class Training:
             weight_decay=recipe.weight_decay,
         )
         self._forward = self._team.join(self.network)
-        self.counts = [self._team.sum(count) for count in rows.count_codes(architecture.n_codes)]
+        counts = architecture.add_up(rows.count_codes(architecture.n_codes))
+        self.counts = [self._team.sum(count) for count in counts]
         self.is_smooth = recipe.is_smooth(len(self.counts))
         self._evidence: Evidence | None = None
         if any(self.is_smooth):
-            n_rows = [self._team.sum(one) for one in weigh_codes(rows, architecture.n_codes)]
-            widths = [width for _, width in architecture.table_shapes]
-            self._evidence = Evidence(n_rows, widths, recipe.smooth, device, self.starts)
+            weights = architecture.add_up(weigh_codes(rows, architecture.n_codes))
+            n_rows = [self._team.sum(one) for one in weights]
+            given = {
+                i: self.starts[table]
+                for i, table in enumerate(architecture.tables)
+                if table in self.starts
+            }
+            self._evidence = Evidence(n_rows, architecture.widths, recipe.smooth, device, given)
         self._n_samples = int(self._team.sum(torch.tensor(len(rows))))
         self._n_batches = math.ceil(self._n_samples / recipe.batch_size)
         self._best_loss, self._best_epoch = math.inf, 0

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from catspace.data.groups import Groups, spread
 from catspace.data.hashing import HashedVocabulary
 from catspace.data.kinds import naming
 from catspace.data.reading import read_table
@@ -110,7 +111,7 @@ class _ByWord(GivenVectors):
         return np.array([UNSEEN] * N_SPECIAL + rows)
 
 
-def read_given(initial_vectors: Any) -> dict[str, GivenVectors]:
+def read_given(initial_vectors: Any, groups: Groups = ()) -> dict[str, GivenVectors]:
     """Return the vectors that an estimator's `initial_vectors` gives, by column.
 
     Parameters
@@ -119,6 +120,8 @@ def read_given(initial_vectors: Any) -> dict[str, GivenVectors]:
         An `Embedding`; a fitted model or `Embeddings`, whose column of the same name is taken; a
         frame with one column of categories and numbers beside it; or the path of a file: one of
         word2vec, a table, or a model.
+    groups : Groups
+        Of columns that share their vectors: what is given to one is given to all of them.
     """
     if initial_vectors is None:
         return {}
@@ -128,7 +131,12 @@ def read_given(initial_vectors: Any) -> dict[str, GivenVectors]:
             f"{type(initial_vectors).__name__}.",
             hint=f'{_NAME}={{"store": model}} takes the vectors of a fitted model.',
         )
-    return {str(column): _read_one(str(column), one) for column, one in initial_vectors.items()}
+    spread(_NAME, initial_vectors, groups)  # says where columns of a group differ
+    given = {str(column): _read_one(str(column), one) for column, one in initial_vectors.items()}
+    for group in groups:
+        named = [name for name in group if name in given]
+        given.update(dict.fromkeys(group, given[named[0]]) if named else {})
+    return given
 
 
 def check_frozen(frozen_columns: Any, given: Mapping[str, GivenVectors]) -> list[str]:

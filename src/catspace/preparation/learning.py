@@ -182,9 +182,9 @@ def survey(table: LabelledTable, target_kind: str, parameters: Mapping[str, Any]
 def _decide_roles(columns: Table, parameters: Mapping[str, Any]) -> Roles:
     options = (
         *("categorical_features", "date_parts", "date_formats", "discretize"),
-        *("max_categories", "hash_buckets"),
+        *("max_categories", "hash_buckets", "shared_vectors"),
     )
-    roles = Roles.of(columns, **{name: parameters[name] for name in options})
+    roles = Roles.of(columns, **{name: parameters.get(name) for name in options})
     for name in ("embedding_dim", "smooth", "initial_vectors"):
         if isinstance(parameters.get(name), Mapping):
             check_column_names(name, parameters[name], roles.categorical, "a categorical column")
