@@ -1,7 +1,5 @@
 """Embeddings: vectors by column and category. No torch, so that a saved one opens anywhere."""
 
-import io
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,6 +12,7 @@ import pyarrow.parquet
 
 from catspace.data.encoding import TableEncoder
 from catspace.data.frames import Frame, make_frame
+from catspace.data.groups import first_of
 from catspace.data.origin import Origin
 from catspace.data.reading import read_table
 from catspace.data.vocabulary import (
@@ -28,7 +27,9 @@ from catspace.exceptions import InputError, UnknownCategoryError, did_you_mean
 from catspace.names import visible
 from catspace.notebook import Space, describe_space, describe_spaces
 from catspace.storage.document import read_model
-from catspace.storage.writing import explaining, replacing, write_text
+from catspace.storage.projector import write_projector
+from catspace.storage.word2vec import write_word2vec
+from catspace.storage.writing import explaining, replacing
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,6 +48,8 @@ class Embedding:
         What the column is made of in a table; by default it stands there as it is.
     smooth : float, default=0
         How strongly its vectors were drawn towards *unseen* in training, in rows.
+    shared_with : tuple of str
+        Other columns that have the same vectors; counts are of all of them together.
 
     Examples
     --------
@@ -72,11 +75,17 @@ class Embedding:
     backend: str = "numpy"
     origin: Origin | None = None
     smooth: float = 0.0
+    shared_with: tuple[str, ...] = ()
 
     @property
     def categories(self) -> list[Any]:
         """The categories, in the order of ``vectors``."""
         return self.vocabulary.categories
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows the training table had."""
+        return int(self.vocabulary.counts.sum()) // (1 + len(self.shared_with))
 
     @property
     def counts(self) -> np.ndarray:
@@ -123,6 +132,7 @@ class Embedding:
             self.vectors,
             n_missing=int(counts[MISSING]),
             n_rare=int(counts[RARE]),
+            n_columns=1 + len(self.shared_with),
         )
 
     def vector(self, category: Any) -> np.ndarray:
@@ -259,37 +269,14 @@ class Embedding:
 
     def to_tensorboard(self, directory: str | Path) -> None:
         """Write ``vectors.tsv`` and ``metadata.tsv`` for TensorBoard's embedding projector."""
-        folder = Path(directory).expanduser()
-        with explaining(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-        names = [re.sub(r"[\t\r\n]", " ", str(category)) for category in self.categories]
-        labels = [f"{name}\t{count}" for name, count in zip(names, self.counts, strict=True)]
-        metadata = "\n".join(["category\tcount", *labels]) + "\n"
-        config = (
-            f'embeddings {{\n  tensor_name: "{_quote(self.column)}"\n'
-            '  tensor_path: "vectors.tsv"\n  metadata_path: "metadata.tsv"\n}\n'
-        )
-        vectors = io.StringIO()
-        np.savetxt(vectors, self.vectors, delimiter="\t", fmt="%.9g")
-        write_text(folder / "metadata.tsv", metadata)
-        write_text(folder / "vectors.tsv", vectors.getvalue())
-        write_text(folder / "projector_config.pbtxt", config)
+        write_projector(directory, self.column, self.categories, self.counts, self.vectors)
 
     def to_word2vec(self, path: str | Path) -> None:
         """Write the text format of word2vec: a line for each category.
 
         The format separates by spaces, so white space inside a category becomes ``_``.
         """
-        place = Path(path).expanduser()
-        with (
-            explaining(place),
-            replacing(place) as temporary,
-            temporary.open("w", encoding="utf-8") as file,
-        ):
-            file.write(f"{len(self)} {self.dim}\n")
-            for category, vector in zip(self.categories, self.vectors, strict=True):
-                word = re.sub(r"\s+", "_", str(category)) or "_"
-                file.write(f"{word} {' '.join(f'{x:.9g}' for x in vector)}\n")
+        write_word2vec(path, self.categories, self.vectors)
 
     def category_array(self, positions: Sequence[int] | np.ndarray | None = None) -> pa.Array:
         """Return the categories as an Arrow array; as text where they are of several types.
@@ -342,25 +329,39 @@ class Embeddings(Mapping[str, Embedding]):
         """Read the embeddings out of a model file; torch is not needed."""
         document, arrays = read_model(path)
         encoder = TableEncoder.from_state(document["encoder"], arrays)
-        tables = [arrays[f"embedding.{i}"] for i in range(len(encoder.vocabularies))]
+        first = first_of([*encoder.vocabularies], encoder.groups)
+        places = {column: i for i, column in enumerate(encoder.vocabularies)}
+        tables = [arrays[f"embedding.{places[first[column]]}"] for column in places]
         smooth = (document.get("recipe") or {}).get("smooth", ())
-        return cls.of(encoder.vocabularies, tables, document["backend"], encoder.origins, smooth)
+        return cls.of(encoder, tables, document["backend"], smooth)
 
     @classmethod
     def of(
         cls,
-        vocabularies: Mapping[str, Vocabulary],
+        encoder: TableEncoder,
         tables: Iterable[np.ndarray],
         backend: str,
-        origins: Mapping[str, Origin] | None = None,
         smooth: Sequence[float] = (),
     ) -> "Embeddings":
-        """Join vocabularies, tables of vectors and smoothing of columns, all in the same order."""
-        origins, strengths = origins or {}, smooth or [0.0] * len(vocabularies)
-        columns = zip(vocabularies.items(), tables, strengths, strict=True)
+        """Join what is known of columns, tables of vectors and smoothing, in the same order."""
+        origins, strengths = encoder.origins, smooth or [0.0] * len(encoder.vocabularies)
+        beside = {
+            column: tuple(other for other in group if other != column)
+            for group in encoder.groups
+            for column in group
+        }
+        columns = zip(encoder.vocabularies.items(), tables, strengths, strict=True)
         return cls(
             {
-                column: Embedding(column, vocabulary, table, backend, origins.get(column), strength)
+                column: Embedding(
+                    column,
+                    vocabulary,
+                    table,
+                    backend,
+                    origins[column],
+                    strength,
+                    beside.get(column, ()),
+                )
                 for (column, vocabulary), table, strength in columns
             }
         )
@@ -399,7 +400,3 @@ class Embeddings(Mapping[str, Embedding]):
 def _evidence(counts: np.ndarray, smooth: float) -> np.ndarray:
     squares = counts.astype(np.float64) ** 2
     return np.divide(squares, squares + smooth**2, out=np.zeros(len(counts)), where=counts > 0)
-
-
-def _quote(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")

@@ -33,6 +33,11 @@ class Space:
     vectors: np.ndarray  # of shape (n_categories, dim)
     n_missing: int = 0
     n_rare: int = 0
+    n_columns: int = 1  # that have these vectors, and are counted together
+
+    @property
+    def _n_rows(self) -> int:
+        return (int(self.counts.sum()) + self.n_missing + self.n_rare) // self.n_columns
 
     @property
     def summary(self) -> str:
@@ -41,7 +46,7 @@ class Space:
         parts = [
             f"{n:,} {'category' if n == 1 else 'categories'}",
             f"{dim} {'dimension' if dim == 1 else 'dimensions'}",
-            f"{int(self.counts.sum()) + self.n_missing + self.n_rare:,} rows in training",
+            f"{self._n_rows:,} rows in training",
         ]
         parts += [f"{self.n_missing:,} missing"] if self.n_missing else []
         parts += [f"{self.n_rare:,} rare"] if self.n_rare else []

@@ -121,6 +121,19 @@ def interrupt_at(n_epochs, epochs):
     return listen
 
 
+@pytest.mark.parametrize("parallel", ["rows", "networks"])
+def test_given_vectors_go_to_every_worker_and_stay_where_they_are_frozen(folder, parallel):
+    stores = sales()["store"].unique()
+    vectors = np.random.default_rng(0).normal(size=(len(stores), 3)).astype(np.float32)
+    frame = pd.DataFrame({"category": stores, "x": vectors[:, 0], "y": vectors[:, 1]})
+    given = {"initial_vectors": {"store": frame}, "frozen_columns": ["store"], "smooth": 4}
+    there = fit(regressor(**given), folder, "sales", num_workers=2, parallel=parallel)
+    store = there.embeddings_["store"]
+    np.testing.assert_array_equal([store.vector(name) for name in stores], vectors[:, :2])
+    if parallel == "networks":
+        assert_same_model(there, regressor(**given).fit(folder, "sales"))
+
+
 def test_a_fit_that_was_interrupted_goes_on_also_without_a_seed(folder, tmp_path):
     settings = {"max_epochs": N_LONG, "n_networks": 1, "random_state": None, "smooth": 0}
     handler, epochs, states = signal.getsignal(signal.SIGINT), [], tmp_path / "states"

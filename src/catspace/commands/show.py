@@ -81,7 +81,7 @@ def describe_model(model: Path) -> Record:
                 "column": name,
                 "categories": len(embedding),
                 "dimension": embedding.dim,
-                "rows": int(embedding.vocabulary.counts.sum()),
+                "rows": embedding.n_rows,
                 "smooth": embedding.smooth,
             }
             for name, embedding in embeddings.items()

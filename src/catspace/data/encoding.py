@@ -9,6 +9,7 @@ import numpy as np
 
 from catspace.data.bins import Bins, cut
 from catspace.data.dates import DateColumns
+from catspace.data.groups import Groups, first_of, tables_of
 from catspace.data.hashing import HashedVocabulary
 from catspace.data.origin import Origin
 from catspace.data.scaling import Scaling, finite_numbers
@@ -58,10 +59,11 @@ class TableEncoder:
     dates: DateColumns = field(default_factory=DateColumns)
     # The columns of numbers that were cut into categories
     bins: Mapping[str, Bins] = field(default_factory=dict)
+    groups: Groups = ()  # the categorical columns that share one vocabulary
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the encoder as a JSON document and arrays by name."""
-        document = {
+        document: dict[str, Any] = {
             "categorical": list(self.vocabularies),
             "scalings": {name: asdict(scaling) for name, scaling in self.scalings.items()},
             "date_parts": list(self.dates.parts),
@@ -75,9 +77,12 @@ class TableEncoder:
                 if isinstance(vocabulary, HashedVocabulary)
             },
         }
+        if self.groups:
+            document["shared"] = [list(group) for group in self.groups]
         arrays = {
             f"vocabulary.{i}.{name}": array
-            for i, vocabulary in enumerate(self.vocabularies.values())
+            for i, (column, vocabulary) in enumerate(self.vocabularies.items())
+            if first_of([*self.vocabularies], self.groups)[column] == column
             for name, array in vocabulary.to_state().items()
         }
         return document, arrays
@@ -85,13 +90,19 @@ class TableEncoder:
     @classmethod
     def from_state(cls, document: Mapping[str, Any], arrays: Mapping[str, Any]) -> "TableEncoder":
         """Return the encoder that `to_state` took apart."""
-        vocabularies, hashed = {}, document.get("hashed", {})
+        hashed = document.get("hashed", {})
+        vocabularies: dict[str, Vocabulary] = {}
+        groups = tuple(tuple(group) for group in document.get("shared", []))
+        first = first_of(document["categorical"], groups)
         states: dict[str, dict[str, Any]] = defaultdict(dict)
         for name, array in arrays.items():
             if name.startswith("vocabulary."):
                 _, position, part = name.split(".", 2)
                 states[position][part] = array
         for i, column in enumerate(document["categorical"]):
+            if first[column] != column:
+                vocabularies[column] = vocabularies[first[column]]
+                continue
             vocabulary = Vocabulary.from_state(states[str(i)])
             if column in hashed:
                 vocabulary = HashedVocabulary.of(vocabulary, **hashed[column])
@@ -104,12 +115,17 @@ class TableEncoder:
             document.get("date_formats", {}),
             document.get("first_days", {}),
         )
-        return cls(vocabularies, scalings, dates, bins)
+        return cls(vocabularies, scalings, dates, bins, groups)
 
     @property
     def n_codes(self) -> tuple[int, ...]:
         """The number of codes of each categorical column."""
         return tuple(vocabulary.n_codes for vocabulary in self.vocabularies.values())
+
+    @property
+    def table_of(self) -> tuple[int, ...]:
+        """The position of each categorical column's table; empty where each has its own."""
+        return tables_of([*self.vocabularies], self.groups)
 
     @property
     def n_values(self) -> dict[str, int]:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from catspace.data.kinds import Part
-from catspace.data.vocabulary import MISSING, UNSEEN, ValueCounts, Vocabulary
+from catspace.data.vocabulary import MISSING, N_SPECIAL, UNSEEN, ValueCounts, Vocabulary
 
 # What the number 1, the text '1' and the first microsecond of 1970 start from.
 _STARTS = {"number": 1, "text": 2, "bytes": 3, "time": 4, "duration": 5, "clock": 6}
@@ -57,6 +57,17 @@ class HashedVocabulary(Vocabulary):
         name = re.fullmatch(r"bucket (\d{1,18})", category) if isinstance(category, str) else None
         row = int(self._rows(np.array([int(name[1])]))[0]) if name else UNSEEN
         return super().code(category, column) if row == UNSEEN else row
+
+    def match(self, other: Vocabulary) -> np.ndarray:
+        """Return the row that each category of another vocabulary has here; buckets by number."""
+        if not isinstance(other, HashedVocabulary):
+            return super().match(other)
+        found = np.full(other.n_codes, UNSEEN, dtype=np.int64)
+        if other.n_buckets == self.n_buckets and "number" in other.values:
+            is_own = other.rows["number"] >= N_SPECIAL
+            buckets = other.values["number"].to_numpy()[is_own]
+            found[other.rows["number"][is_own]] = self._rows(buckets)
+        return found
 
     def _lookup(self, kind: str, dictionary: pa.Array) -> np.ndarray:
         missing = dictionary.is_null().to_numpy(zero_copy_only=False)
@@ -106,6 +117,11 @@ class HashedCounts(ValueCounts):
         super().merge(other)
         if isinstance(other, HashedCounts):
             self._kinds |= other._kinds
+
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of values that were met."""
+        return self._kinds
 
     def vocabulary(
         self, min_frequency: int = 1, max_categories: int | None = None

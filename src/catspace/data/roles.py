@@ -9,6 +9,7 @@ import numpy as np
 
 from catspace.data.bins import Bins, check_discretize, cut
 from catspace.data.dates import DateColumns, check_date_formats, check_date_parts
+from catspace.data.groups import Groups, check_groups, read_groups, spread
 from catspace.data.hashing import HashedCounts
 from catspace.data.table import Table
 from catspace.data.vocabulary import ValueCounts
@@ -32,6 +33,7 @@ class Roles:
     # the numbers
     named: frozenset[str] | None
     bins: Mapping[str, Bins]  # the bins, when they have been found
+    groups: Groups = ()  # the columns that share one vocabulary
 
     @classmethod
     def of(
@@ -44,6 +46,7 @@ class Roles:
         date_parts: Iterable[str] | None = None,
         date_formats: Any = None,
         discretize: Any = None,
+        shared_vectors: Any = None,
     ) -> "Roles":
         """Decide what each column is, by the user's word and by its type; rows do not matter."""
         parts, formats = check_date_parts(date_parts), check_date_formats(date_formats, table)
@@ -74,15 +77,20 @@ class Roles:
                 categorical.append(column.name)
             else:
                 numbers.append(column.name)
+        buckets = _counts_by_column("hash_buckets", hashed, expanded.names)
+        groups = read_groups(shared_vectors)
+        check_groups(groups, categorical, rules, buckets)
+        most = _most_categories(max_categories, categorical)
         return cls(
             tuple(categorical),
             tuple(numbers),
             dates,
             rules,
-            most=_most_categories(max_categories, categorical),
-            buckets=_counts_by_column("hash_buckets", hashed, expanded.names),
+            most=spread("max_categories", most, groups),
+            buckets=buckets,
             named=None if named is None else frozenset(named),
             bins={},
+            groups=groups,
         )
 
     def counts(self, column: str) -> ValueCounts:

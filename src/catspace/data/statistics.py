@@ -13,13 +13,16 @@ import numpy as np
 
 from catspace.data.bins import Bins
 from catspace.data.encoding import TableEncoder
+from catspace.data.groups import first_of
 from catspace.data.hints import hint_at_dates, hint_at_id
-from catspace.data.kinds import naming
+from catspace.data.kinds import describe_kinds, naming
 from catspace.data.labels import Block
 from catspace.data.roles import Roles, count_threshold
 from catspace.data.scaling import Scaling, finite_numbers
 from catspace.data.table import Table
 from catspace.data.target_statistics import TargetStatistics
+from catspace.data.vocabulary import ValueCounts, Vocabulary
+from catspace.exceptions import InputError
 
 
 class RowSample:
@@ -156,17 +159,39 @@ class ColumnStatistics:
             if roles.named is None and name not in roles.dates.made:
                 hint_at_id(self._columns[name], values)
             scalings[name] = replace(Scaling.fit(values), has_missing=self._has_missing[name])
-        vocabularies = {}
-        for name, counts in self._counts.items():
-            with naming(name):
-                vocabularies[name] = counts.vocabulary(threshold, roles.most.get(name))
+        vocabularies: dict[str, Vocabulary] = {}
+        for name, same in first_of(roles.categorical, roles.groups).items():
+            if same == name:
+                with naming(name):
+                    counts = self._counts_of(name)
+                    vocabularies[name] = counts.vocabulary(threshold, roles.most.get(name))
+            else:
+                vocabularies[name] = vocabularies[same]
             if name not in (roles.named or ()):
                 hint_at_dates(name, vocabularies[name])
         first = dict(zip(roles.numbers, self._first.tolist(), strict=True))
         made = roles.dates.made
         first_days = {made[name][0]: first[name] for name in self._first_days}
         dates = replace(roles.dates, first_days=first_days)
-        return TableEncoder(vocabularies, scalings, dates, roles.bins)
+        return TableEncoder(vocabularies, scalings, dates, roles.bins, roles.groups)
+
+    def _counts_of(self, name: str) -> ValueCounts:
+        """Return the counts of a column, together with those of columns that share its vectors."""
+        group = next((group for group in self.roles.groups if name in group), None)
+        if group is None:
+            return self._counts[name]
+        together, kinds = self.roles.counts(name), self._counts[name].kinds
+        for other in group:
+            counts = self._counts[other]
+            if counts.kinds and kinds and counts.kinds != kinds:
+                raise InputError(
+                    f"Column {name!r} holds {describe_kinds(kinds)} and column {other!r} "
+                    f"{describe_kinds(counts.kinds)}, and they are to share their vectors.",
+                    hint="convert both to the same type; the text '12' is not the number 12.",
+                )
+            kinds = kinds or counts.kinds
+            together.merge(counts)
+        return together
 
 
 class TableStatistics:

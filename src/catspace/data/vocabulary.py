@@ -180,6 +180,20 @@ class Vocabulary:
             raise UnknownCategoryError(f"Column {column!r} has no category {category!r}.{other}")
         return code
 
+    def match(self, other: "Vocabulary") -> np.ndarray:
+        """Return the row that each category of another vocabulary has here, UNSEEN for none.
+
+        Returns
+        -------
+        int array of shape (n_codes of the other,)
+            UNSEEN at the rows that are no categories.
+        """
+        found = np.full(other.n_codes, UNSEEN, dtype=np.int64)
+        for kind, values in other.values.items():
+            is_own = other.rows[kind] >= N_SPECIAL
+            found[other.rows[kind][is_own]] = self._lookup(kind, values)[is_own]
+        return found
+
     def unseen(self, column: Column) -> list[Any]:
         """Return the distinct values of a column that were not seen in fit."""
         found: list[Any] = []
@@ -247,6 +261,11 @@ class ValueCounts:
         self._n_rows += other._n_rows
         for kind, values in other._values.items():
             self._extend(kind, values, other._counts[kind])
+
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of values that were met."""
+        return set(self._values)
 
     def vocabulary(self, min_frequency: int = 1, max_categories: int | None = None) -> Vocabulary:
         """Return the categories, the same whatever the blocks were."""

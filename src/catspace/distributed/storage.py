@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import fs
 
@@ -75,7 +76,9 @@ def name_run(learned: Learned, plan: TrainingPlan, *how: object, is_seeded: bool
     settings = (plan.architecture, plan.recipe.to_state(), found_later, seeds, how)
     said = [version("catspace"), document, sorted(arrays), repr(settings)]
     digest = hashlib.blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=8)
-    for array in (*(arrays[name] for name in sorted(arrays)), *plan.edges):
+    starts = plan.starts.values()
+    given = [array for one in starts for array in (one.vectors, np.array(one.is_frozen))]
+    for array in (*(arrays[name] for name in sorted(arrays)), *plan.edges, *given):
         found = stream_of(array) if isinstance(array, pa.Array) else array
         digest.update(found.tobytes())
     return f"catspace-{digest.hexdigest()}"

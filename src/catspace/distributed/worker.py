@@ -90,6 +90,7 @@ def work(config: dict[str, Any]) -> None:
                 plan.seeds[index],
                 edges=plan.edges,
                 pairs=plan.pair_means,
+                starts=plan.starts,
                 validation=None if validation is None else validation.to(plan.device),
                 device=plan.device,
                 team=team,

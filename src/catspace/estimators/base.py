@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -117,12 +118,13 @@ class EmbeddingEstimator(
                     plan.seeds,
                     edges=plan.edges,
                     pairs=plan.pair_means,
+                    starts=plan.starts,
                     validation=validation,
                     device=plan.device,
                     n_jobs=n_jobs,
                     listener=listen,
                 )
-            counts = rows.count_codes(plan.architecture.n_codes)
+            counts = plan.architecture.add_up(rows.count_codes(plan.architecture.n_codes))
             self.fitted_ = finish(trained, counts, prepared.learned, plan, judged, validation)
         return self
 
@@ -222,7 +224,11 @@ class EmbeddingEstimator(
             By convention with the ending ``.catspace``.
         """
         check_is_fitted(self)
-        parameters = {k: pack_parameter(k, v) for k, v in self.get_params(deep=False).items()}
+        left_out = {one.name for one in fields(self) if not one.metadata["is_kept"]}
+        parameters = {
+            name: None if name in left_out else pack_parameter(name, value)
+            for name, value in self.get_params(deep=False).items()
+        }
         self.fitted_.save(path, estimator=type(self).__name__, parameters=parameters)
 
     def report(
@@ -305,6 +311,12 @@ class EmbeddingEstimator(
         check_use(model.get_params(deep=False))
         model.fitted_ = Fitted.restore(document, arrays)
         return model
+
+    def __sklearn_clone__(self) -> Self:
+        """Return an unfitted copy; a model that gives vectors stays fitted, and is shared."""
+        copy: Self = super().__sklearn_clone__()
+        copy.initial_vectors = self.initial_vectors
+        return copy
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fitted_")

@@ -11,6 +11,7 @@ import torch
 from scipy.special import softmax
 
 from catspace.data.encoding import Encoded
+from catspace.data.groups import first_of
 from catspace.data.target import ClassTarget
 from catspace.embeddings import Embeddings
 from catspace.model.network import Architecture, EntityNetwork
@@ -148,8 +149,11 @@ class Fitted:
     def save(self, path: str | Path, **document: Any) -> None:
         """Write a model file: what is fitted, and what else belongs into its document."""
         learned, arrays = self.learned.to_state()
-        for i, embedding in enumerate(self.embeddings.values()):
-            arrays[f"embedding.{i}"] = embedding.table
+        encoder = self.learned.encoder
+        first = first_of([*encoder.vocabularies], encoder.groups)
+        for i, (column, embedding) in enumerate(self.embeddings.items()):
+            if first[column] == column:
+                arrays[f"embedding.{i}"] = embedding.table
         for i, network in enumerate(self.networks):
             for name, weight in network.state_dict().items():
                 arrays[f"network.{i}.{name}"] = weight.cpu().numpy()
@@ -158,6 +162,8 @@ class Fitted:
             arrays["pairs.keys"] = pairs.keys.cpu().numpy()
             arrays["pairs.values"] = pairs.values[:-1].cpu().numpy()
         shape = asdict(self.networks[0].architecture)
+        if not shape["table_of"]:  # as in files that know nothing of it
+            del shape["table_of"]
         fitted = {
             **learned,
             "architecture": {"n_rows": shape.pop("n_codes"), **shape},
@@ -191,11 +197,9 @@ class Fitted:
         )
 
     def _embeddings_of(self, network: EntityNetwork) -> Embeddings:
-        encoder, tables = self.learned.encoder, network.input.vectors()
         smooth = () if self.recipe is None else self.recipe.smooth
-        return Embeddings.of(
-            encoder.vocabularies, tables, self.learned.backend, encoder.origins, smooth
-        )
+        tables = network.input.vectors()
+        return Embeddings.of(self.learned.encoder, tables, self.learned.backend, smooth)
 
 
 def _restore_pairs(

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from sklearn.utils import check_random_state
 
+from catspace.data.groups import read_groups
 from catspace.data.roles import check_min_frequency
 from catspace.data.target import ClassTarget, check_transform
 from catspace.data.target_statistics import check_class_weight
@@ -19,6 +20,7 @@ from catspace.model.choice import Judged
 from catspace.model.plan import TrainingPlan, check_parameters, make_plan, parse_device
 from catspace.model.progress import TrainingProgress
 from catspace.model.training import Epoch, Trained
+from catspace.preparation.given import read_given
 from catspace.preparation.learning import Learned
 from catspace.preparation.prepare import Preparation
 from catspace.preparation.rows import RowSource
@@ -56,6 +58,8 @@ class Fit:
 
     def __init__(self, estimator: str, parameters: Mapping[str, Any], target_kind: str) -> None:
         self._estimator, self._parameters, self._target_kind = estimator, parameters, target_kind
+        groups = read_groups(parameters.get("shared_vectors"))
+        self._given = read_given(parameters.get("initial_vectors"), groups)
         self._check()
         try:
             self._random = check_random_state(parameters["random_state"])
@@ -73,7 +77,7 @@ class Fit:
 
     def plan(self, learned: Learned, numbers: np.ndarray, n_samples: int) -> TrainingPlan:
         """Return what there is to train, on so many rows, of which some have these numbers."""
-        return make_plan(self._parameters, learned, numbers, n_samples, self._random)
+        return make_plan(self._parameters, learned, numbers, n_samples, self._random, self._given)
 
     @contextmanager
     def progress(
@@ -93,7 +97,9 @@ class Fit:
         """Raise all that can be known to be wrong before the table is read."""
         parameters = self._parameters
         check_transform(parameters.get("target_transform"))
-        check_parameters(parameters, is_classification=self._target_kind == "class")
+        check_parameters(
+            parameters, is_classification=self._target_kind == "class", given=self._given
+        )
         check_use(parameters)
         check_min_frequency(parameters["min_frequency"])
         check_class_weight(parameters.get("class_weight"))
@@ -119,7 +125,8 @@ def finish(
     as well.
     """
     for result in trained:
-        result.network.fill_untrained_rows(counts, plan.recipe.is_smooth(len(counts)))
+        is_smooth = plan.recipe.is_smooth(len(counts))
+        result.network.fill_untrained_rows(counts, is_smooth, plan.starts)
     if any(result.interrupted for result in trained):
         epochs = ", ".join(str(result.best_epoch) for result in trained)
         warn(

@@ -30,9 +30,18 @@ from catspace.model.recipe import CUSTOM
 _C = TypeVar("_C")
 
 
-def parameter(*, default: Any, text: str) -> Any:
-    """Declare a parameter of an estimator."""
-    return field(default=default, metadata={"text": inspect.cleandoc(text)})
+def parameter(*, default: Any, text: str, is_kept: bool = True) -> Any:
+    """Declare a parameter of an estimator.
+
+    Parameters
+    ----------
+    default : object
+    text : str
+        For the docstring.
+    is_kept : bool, default=True
+        Whether a model file keeps its value; otherwise it is None there.
+    """
+    return field(default=default, metadata={"text": inspect.cleandoc(text), "is_kept": is_kept})
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(parameter,))

@@ -98,6 +98,14 @@ class SharedParameters:
         as "bucket 17". The hash is the same on every machine.
         """,
     )
+    shared_vectors: Sequence[Sequence[str]] | None = parameter(
+        default=None,
+        text="""
+        Groups of columns that have one vocabulary and one table of vectors, because they hold the
+        same things: ``[["home", "away"]]`` for teams, origin and destination, buyer and seller.
+        A category's rows are those of all columns of its group together.
+        """,
+    )
     smooth: float | Mapping[str, float | Auto] | Auto = parameter(
         default="auto",
         text="""
@@ -106,6 +114,25 @@ class SharedParameters:
         with fewer rows stay close to *unseen*. More is better where the target is noisy, 0 leaves
         every vector to its own rows, as in the paper. "auto" takes what does best in short
         trainings on rows that are held back (``smooth_``). A number costs no time.
+        """,
+    )
+    initial_vectors: Mapping[str, Any] | None = parameter(
+        default=None,
+        text="""
+        Vectors that columns start from, so that what was learned on a large table serves a small
+        one: ``{"store": model}`` takes those of a fitted model (or its ``embeddings_``) for the
+        column of the same name. Also an `Embedding`, a frame (one column of categories, and
+        numbers), or the path of a file: word2vec's text, Parquet, CSV or a model. Categories
+        without one start at the given vector of *unseen*, or at the mean of the given. Few rows
+        leave a vector close to where it started. A model file keeps the vectors and not this.
+        """,
+        is_kept=False,
+    )
+    frozen_columns: Sequence[str] | None = parameter(
+        default=None,
+        text="""
+        Columns with ``initial_vectors`` whose vectors stay as they are given, those of missing,
+        rare and unseen values among them; a category without one has that of *unseen*.
         """,
     )
     handle_unknown: Literal["mean", "error"] = parameter(

@@ -229,7 +229,13 @@ class _Trials:
                 index,
                 replace(
                     plan.architecture,
-                    dims=tuple(min(dim, _MOST_DIMS) for dim in plan.architecture.dims),
+                    # Vectors that are given have as many as they have.
+                    dims=tuple(
+                        dim if table in plan.starts else min(dim, _MOST_DIMS)
+                        for dim, table in zip(
+                            plan.architecture.dims, plan.architecture.tables, strict=True
+                        )
+                    ),
                     hidden_layer_sizes=_HIDDEN,
                 ),
                 rows,
@@ -237,6 +243,7 @@ class _Trials:
                 plan.seeds[0],
                 edges=plan.edges,
                 pairs=plan.pair_means,
+                starts=plan.starts,
                 validation=None,
                 device=plan.device,
                 stop=stop,
@@ -249,7 +256,7 @@ class _Trials:
         losses = []
         for training, result in zip(trainings, trained, strict=True):
             network = result.network.to(self._plan.device)
-            network.fill_untrained_rows(training.counts, training.is_smooth)
+            network.fill_untrained_rows(training.counts, training.is_smooth, training.starts)
             total, weight = sum_losses(network, self._judges, self._plan.recipe)
             losses.append(total / weight)
         return losses

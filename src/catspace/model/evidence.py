@@ -9,16 +9,19 @@ what is known of a category that was never seen. While a network trains,
   leave a vector close to *unseen*, and many hardly feel it.
 
 `smooth` is a number of rows: those of a category whose evidence is worth as much as what is known
-without it.
+without it. Of a category whose vector was given, that vector is known without them: it is drawn to
+where it started, and the rows that it was learned from count where it would be forgotten.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from catspace.data.vocabulary import UNSEEN
+from catspace.model.starts import Starts
 from catspace.preparation.rows import Rows
 
 # Of n rows of a category so many forget it in an epoch: one, and the more the rarer it is. One is
@@ -32,15 +35,19 @@ _LARGEST_RATIO = 1000.0
 
 @dataclass(frozen=True)
 class Pull:
-    """What draws the vectors of a batch towards *unseen* while gradients are computed."""
+    """What draws the vectors of a batch towards what is known without their rows."""
 
     rates: Tensor  # float of shape (batch, n_columns): of each row's vectors
     column_of: Tensor  # int of shape (sum of dims,): the column of each component
+    # Float of shape (batch, sum of dims): where given vectors started, NaN where that is *unseen*
+    start: Tensor | None = None
 
     def on(self, vectors: Tensor, tables: Sequence[Tensor]) -> None:
         """Add the pull to the gradient of vectors of shape (batch, sum of dims)."""
         with torch.no_grad():
             away = vectors - torch.cat([table[UNSEEN] for table in tables])
+            if self.start is not None:
+                away = torch.where(self.start.isnan(), away, vectors - self.start)
         rates = self.rates.index_select(1, self.column_of)  # (batch, sum of dims)
         n_samples = len(vectors)  # the loss is their mean
         vectors.register_hook(  # type: ignore[no-untyped-call]
@@ -60,6 +67,8 @@ class Evidence:
     smooth : sequence of float
         For each column; 0 leaves its vectors alone.
     device : torch.device
+    starts : mapping of int to Start, optional
+        Of the columns whose vectors were given.
     """
 
     def __init__(
@@ -68,16 +77,31 @@ class Evidence:
         widths: Sequence[int],
         smooth: Sequence[float],
         device: torch.device,
+        starts: Starts | None = None,
     ) -> None:
+        starts = starts or {}
         sizes = torch.tensor([len(rows) for rows in n_rows])
         self._first = (sizes.cumsum(0) - sizes).to(device, torch.int32)[:, None]
-        by_code = [_rates(rows.double(), value) for rows, value in zip(n_rows, smooth, strict=True)]
+        by_code = [
+            _rates(rows.double(), value, starts[i].n_rows if i in starts else None)
+            for i, (rows, value) in enumerate(zip(n_rows, smooth, strict=True))
+        ]
         pulls, chances = zip(*by_code, strict=True)
         # The codes of all columns one after the other, so that a batch looks its own up at once.
         self._pulls = torch.cat(pulls).to(device, torch.float32)
         self._chances = torch.cat(chances).to(device, torch.float32)
         columns = torch.arange(len(widths))
         self._column_of = columns.repeat_interleave(torch.tensor(widths)).to(device)
+        # For each given column where its components begin, its first vectors, and which were given
+        ends = torch.tensor(widths).cumsum(0).tolist()
+        self._starts = {
+            i: (
+                ends[i] - widths[i],
+                torch.from_numpy(start.vectors).to(device),
+                torch.from_numpy(start.is_given).to(device),
+            )
+            for i, start in starts.items()
+        }
 
     def apply(self, rows: Rows, generator: torch.Generator) -> Rows:
         """Return the rows, of which some have forgotten categories, with the rates of the pull."""
@@ -93,14 +117,36 @@ class Evidence:
         return replace(rows, codes=forgotten, rates=rates.T.contiguous())
 
     def pull(self, batch: Rows) -> Pull:
-        """Return what draws the vectors of a batch towards *unseen*."""
+        """Return what draws the vectors of a batch towards what is known without their rows."""
         assert batch.rates is not None  # a batch of rows that `apply` gave
-        return Pull(batch.rates, self._column_of)
+        return Pull(batch.rates, self._column_of, self._start_of(batch) if self._starts else None)
+
+    def _start_of(self, batch: Rows) -> Tensor:
+        """Return where the given vectors of a batch started; shape (batch, sum of dims)."""
+        start = torch.full(
+            (len(batch), len(self._column_of)),
+            torch.nan,
+            device=batch.codes.device,
+            dtype=torch.float32,
+        )
+        for i, (first, vectors, is_given) in self._starts.items():
+            codes, width = batch.codes[i].long(), vectors.shape[1]
+            known = is_given[codes][:, None]
+            start[:, first : first + width].copy_(vectors[codes].where(known, torch.nan))
+        return start
 
 
-def _rates(rows: Tensor, smooth: float) -> tuple[Tensor, Tensor]:
-    """Return the gradient's factor of the pull, and the chance to be forgotten, of each code."""
+def _rates(
+    rows: Tensor, smooth: float, rows_before: np.ndarray | None = None
+) -> tuple[Tensor, Tensor]:
+    """Return the gradient's factor of the pull, and the chance to be forgotten, of each code.
+
+    Rows that a vector was learned from before it was given are no evidence of what it should be
+    here, but the category is as little rare as they are few.
+    """
     is_met = (rows > 0) & (smooth > 0)
     ratio = torch.where(is_met, smooth / rows, 0.0).clamp(max=_LARGEST_RATIO)
+    if rows_before is not None:
+        rows = rows + torch.from_numpy(rows_before).to(rows)
     chance = torch.where(is_met, (_FORGOTTEN + _FORGOTTEN_OF_RARE / rows) / rows, 0.0)
     return 2 * ratio.square(), chance.clamp(max=_MOST_FORGETTING)

@@ -15,6 +15,7 @@ from catspace.exceptions import NotEnoughMemoryError
 from catspace.model.network import Architecture
 
 _FLOAT = 4  # bytes
+_MOVING = 3  # copies of a table that only its steps need: a gradient and two moments
 # For each row of a table, while those that training never met are filled before a validation:
 # counts, their shares, a mask, positions.
 _FILLING = 8 + 4 + 4 + 1 + 8
@@ -52,7 +53,8 @@ class MemoryNeed:
         largest = max((self.rows, self.layers, *self.tables))
         if largest in self.tables:
             i = self.tables.index(largest)
-            (rows, width), name = self.architecture.table_shapes[i], columns[i]
+            rows, width = self.architecture.table_shapes[i]
+            name = columns[self.architecture.first_columns[i]]
             what = f"the embedding of {name!r} ({rows:,} x {width})"
             change = f"lower embedding_dim for {name!r}"
             if self.architecture.input_encoding == "onehot":
@@ -76,6 +78,7 @@ def estimate_memory(
     architecture: Architecture,
     *,
     sparse: Collection[int],
+    frozen: Collection[int] = (),
     n_networks: int,
     has_validation: bool,
     row_bytes: int,
@@ -91,6 +94,8 @@ def estimate_memory(
     architecture : Architecture
     sparse : collection of int
         The tables that are updated row by row, and so have no gradient as large as themselves.
+    frozen : collection of int
+        The tables that are not updated, and so have neither gradient nor moments.
     n_networks : int
     has_validation : bool
         Whether the best weights are kept beside those that are learned.
@@ -101,7 +106,9 @@ def estimate_memory(
     n_copies = 3 + has_validation  # the weights, two moments, and the best weights
     filling = _FILLING if has_validation else 0
     tables = tuple(
-        n_networks * rows * (width * _FLOAT * (n_copies + (i not in sparse)) + filling)
+        n_networks
+        * rows
+        * (width * _FLOAT * (n_copies + (i not in sparse) - _MOVING * (i in frozen)) + filling)
         for i, (rows, width) in enumerate(architecture.table_shapes)
     )
     layers = n_networks * (n_copies + 1) * _FLOAT * _count_layer_weights(architecture)

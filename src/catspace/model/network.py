@@ -20,6 +20,7 @@ from catspace.model.evidence import Pull
 from catspace.model.outputs import OUTPUTS
 from catspace.model.pairs import PairMeans
 from catspace.model.pieces import PiecewiseLinear
+from catspace.model.starts import Starts
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "identity": lambda x: x,
@@ -41,8 +42,8 @@ CPU = torch.device("cpu")
 class Architecture:
     """Everything that fixes the shape of a network."""
 
-    n_codes: tuple[int, ...]  # the number of rows of each embedding
-    dims: tuple[int, ...]  # the dimension of each embedding
+    n_codes: tuple[int, ...]  # the number of codes of each column
+    dims: tuple[int, ...]  # the dimension of the vectors of each column
     # The pieces into which the range of each number is cut, those that pairs tell at the end
     n_bins: tuple[int, ...]
     n_outputs: int
@@ -52,13 +53,39 @@ class Architecture:
     embedding_activation: str = "identity"
     output_activation: str = "identity"  # see `catspace.model.outputs`
     dropout: float = 0.0
+    # The position of the table of each column; empty where each has one of its own
+    table_of: tuple[int, ...] = ()
+
+    @property
+    def tables(self) -> tuple[int, ...]:
+        """The position of the table of each column."""
+        return self.table_of or tuple(range(len(self.n_codes)))
+
+    @property
+    def widths(self) -> list[int]:
+        """The width of the table of each column."""
+        if self.input_encoding == "onehot":
+            return [self.hidden_layer_sizes[0]] * len(self.n_codes)
+        return list(self.dims)
+
+    @property
+    def first_columns(self) -> list[int]:
+        """The position of the first column of each table."""
+        return [self.tables.index(table) for table in range(len({*self.tables}))]
 
     @property
     def table_shapes(self) -> list[tuple[int, int]]:
-        """The rows and the width of the table of each column."""
-        if self.input_encoding == "onehot":
-            return [(rows, self.hidden_layer_sizes[0]) for rows in self.n_codes]
-        return list(zip(self.n_codes, self.dims, strict=True))
+        """The rows and the width of each table."""
+        return [(self.n_codes[i], self.widths[i]) for i in self.first_columns]
+
+    def add_up(self, counts: Sequence[Tensor]) -> list[Tensor]:
+        """Return for each column the sum of the counts of all columns with the same table."""
+        if not self.table_of:
+            return list(counts)
+        sums: dict[int, Tensor] = {}
+        for table, count in zip(self.table_of, counts, strict=True):
+            sums[table] = sums[table] + count if table in sums else count
+        return [sums[table] for table in self.table_of]
 
 
 class EmbeddingInput(nn.Module):
@@ -71,6 +98,7 @@ class EmbeddingInput(nn.Module):
         self.tables = nn.ParameterList(
             _empty(device, rows, dim) for rows, dim in architecture.table_shapes
         )
+        self.table_of = architecture.tables
         self.sparse: Collection[int] = ()  # tables whose gradients hold the rows of the batch only
         self.activation = architecture.embedding_activation
         self.width = sum(architecture.dims) + n_numbers
@@ -79,13 +107,15 @@ class EmbeddingInput(nn.Module):
         """Map codes (columns, batch) to (batch, sum of dims)."""
         if not len(self.tables):
             return _empty(codes.device, codes.shape[1], 0)
-        vectors = _look_up(codes, self.tables, self.sparse)
-        return ACTIVATIONS[self.activation](_join(vectors, self.tables, pull))
+        vectors = _look_up(codes, self.tables, self.table_of, self.sparse)
+        tables = [self.tables[i] for i in self.table_of]
+        return ACTIVATIONS[self.activation](_join(vectors, tables, pull))
 
     def vectors(self) -> list[np.ndarray]:
-        """Return what the next layer sees of each row; arrays of shape (n_codes, dim)."""
+        """Return what the next layer sees of each row; for each column of shape (n_codes, dim)."""
         activation = ACTIVATIONS[self.activation]
-        return [activation(table.detach()).cpu().numpy() for table in self.tables]
+        tables = [activation(table.detach()).cpu().numpy() for table in self.tables]
+        return [tables[i] for i in self.table_of]
 
     def initialize(self, initialization: str, generator: torch.Generator) -> None:
         """Draw the vectors."""
@@ -115,7 +145,7 @@ class OneHotInput(nn.Module):
     def forward(self, codes: Tensor, numbers: Tensor, pull: Pull | None = None) -> Tensor:
         """Map codes (columns, batch) and numbers (batch, n_numbers) to (batch, width)."""
         total = functional.linear(numbers, self.numbers, self.bias)
-        rows: Sequence[Tensor] = _look_up(codes, self.tables, self.sparse)
+        rows: Sequence[Tensor] = _look_up(codes, self.tables, range(len(codes)), self.sparse)
         if pull is not None:
             rows = torch.split(_join(rows, self.tables, pull), self.width, dim=1)
         for row in rows:
@@ -241,19 +271,38 @@ class EntityNetwork(nn.Module):
             _draw(layer.weight, initialization, generator, std=std, limit=limit)
             nn.init.zeros_(layer.bias)
 
-    def fill_untrained_rows(self, counts: Sequence[Tensor], is_smooth: Sequence[bool]) -> None:
+    def fill_untrained_rows(
+        self, counts: Sequence[Tensor], is_smooth: Sequence[bool], starts: Starts | None = None
+    ) -> None:
         """Give rows that training never met the vector of *unseen*.
 
         Such a row is that of missing values where fit met none. Where a column was smoothed,
         *unseen* has been learned. Elsewhere it was never met either, and is the average of the
         rows that were, weighted by how often each occurs in training.
+
+        A vector that was given stays where it started, and a frozen table as it is.
+
+        Parameters
+        ----------
+        counts : sequence of tensors of shape (n_codes,)
+            For each column, of all columns together that have its table.
+        is_smooth : sequence of bool
+            For each column.
+        starts : mapping of int to Start, optional
+            Of the tables whose vectors were given.
         """
-        tables = zip(self.input.tables, counts, is_smooth, strict=True)
+        starts, columns = starts or {}, self.architecture.first_columns
         with torch.no_grad():
-            for table, met, has_learned in tables:
+            for i, (table, column) in enumerate(zip(self.input.tables, columns, strict=True)):
+                met, has_learned = counts[column], is_smooth[column]
+                if i in starts and starts[i].is_frozen:
+                    continue
                 count = met.to(table)
                 unseen = table[UNSEEN].clone() if has_learned else (count / count.sum()) @ table
-                table[count == 0] = unseen
+                is_untrained = count == 0
+                if i in starts:
+                    is_untrained &= ~torch.from_numpy(starts[i].is_given).to(table.device)
+                table[is_untrained] = unseen
 
 
 class _Dense(nn.Linear):
@@ -290,18 +339,20 @@ def _empty(device: torch.device, *shape: int) -> Tensor:
     return torch.empty(shape, device=device, dtype=torch.float32)
 
 
-def _look_up(codes: Tensor, tables: Iterable[Tensor], sparse: Collection[int]) -> list[Tensor]:
-    """Return the row of each table that each code names; tensors of shape (batch, width)."""
+def _look_up(
+    codes: Tensor, tables: nn.ParameterList, table_of: Iterable[int], sparse: Collection[int]
+) -> list[Tensor]:
+    """Return the row that each code names in its column's table; of shape (batch, width)."""
     return [
-        functional.embedding(code, table, sparse=i in sparse)
-        for i, (code, table) in enumerate(zip(codes, tables, strict=True))
+        functional.embedding(code, tables[i], sparse=i in sparse)
+        for code, i in zip(codes, table_of, strict=True)
     ]
 
 
 def _join(vectors: Sequence[Tensor], tables: Iterable[Tensor], pull: Pull | None) -> Tensor:
     """Return the vectors side by side, drawn towards *unseen* when gradients are computed."""
     joined = torch.cat(list(vectors), dim=1)  # (batch, sum of dims)
-    if pull is not None:
+    if pull is not None and joined.requires_grad:  # not where every table is frozen
         pull.on(joined, list(tables))
     return joined
 

@@ -177,20 +177,23 @@ def make_optimizers(
     Parameters
     ----------
     network : EntityNetwork
-        Is told which of its tables shall have sparse gradients.
+        Is told which of its tables shall have sparse gradients. Weights that need none stay.
     optimizer : {"adamw", "adam"}
     weight_decay : float
     """
     tables = list(network.input.tables)
-    network.input.sparse = sparse_tables(
+    large = sparse_tables(
         network.architecture,
         optimizer=optimizer,
         weight_decay=weight_decay,
         device=network.dense_layers[0].weight.device,
     )
+    network.input.sparse = [i for i in large if tables[i].requires_grad]
     by_row = [tables[i] for i in network.input.sparse]
     apart = {id(weight) for weight in by_row}
-    whole: list[Tensor] = [one for one in network.parameters() if id(one) not in apart]
+    whole: list[Tensor] = [
+        one for one in network.parameters() if id(one) not in apart and one.requires_grad
+    ]
     is_decoupled = optimizer == "adamw"
     betas = (0.9, 0.99) if is_decoupled else (0.9, 0.999)
     groups: list[tuple[list[Tensor], float]] = [(whole, weight_decay)]

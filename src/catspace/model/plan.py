@@ -1,12 +1,13 @@
 """An estimator's parameters and what was learned of its table -> the networks to train."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
 
+from catspace.data.groups import Groups, read_groups, spread
 from catspace.exceptions import InputError, ParameterError
 from catspace.model.memory import MemoryNeed, estimate_memory
 from catspace.model.network import ACTIVATIONS, Architecture
@@ -15,6 +16,8 @@ from catspace.model.pairs import Pair, PairMeans, goals_of, learn_pairs
 from catspace.model.pieces import cut_numbers
 from catspace.model.recipe import Recipe, check_smooth, defaults_for, make_recipe, resolve
 from catspace.model.sizes import embedding_dims
+from catspace.model.starts import Starts, frozen_tables, given_dims, make_starts
+from catspace.preparation.given import GivenVectors, check_frozen
 from catspace.preparation.learning import Learned
 from catspace.preparation.rows import Rows
 from catspace.storage.model_form import MOST_LAYERS
@@ -43,6 +46,7 @@ class TrainingPlan:
     tries_pairs: bool = False
     pairs: tuple[Pair, ...] = ()  # of which they shall be told
     pair_means: PairMeans | None = None  # what they are told
+    starts: Starts = field(default_factory=dict)  # of the vectors that are given
 
     def smoothed(self, smooth: float) -> "TrainingPlan":
         """Return the plan with one smoothing for all columns that are unsettled."""
@@ -71,12 +75,13 @@ class TrainingPlan:
     @property
     def sparse(self) -> list[int]:
         """Which embeddings are so large that a step updates only the rows of its batch."""
-        return sparse_tables(
+        large = sparse_tables(
             self.architecture,
             optimizer=self.recipe.optimizer,
             weight_decay=self.recipe.weight_decay,
             device=self.device,
         )
+        return [i for i in large if i not in frozen_tables(self.starts)]
 
     def memory(
         self, row_bytes: int, *, has_validation: bool, n_networks: int | None = None
@@ -85,6 +90,7 @@ class TrainingPlan:
         return estimate_memory(
             self.architecture,
             sparse=self.sparse,
+            frozen=frozen_tables(self.starts),
             n_networks=len(self.seeds) if n_networks is None else n_networks,
             has_validation=has_validation,
             row_bytes=row_bytes,
@@ -110,7 +116,8 @@ class TrainingPlan:
 
     def describe_updates(self) -> str:
         """Say which embeddings are updated row by row."""
-        tables = list(zip(self.columns, self.architecture.table_shapes, strict=True))
+        names = [self.columns[i] for i in self.architecture.first_columns]
+        tables = list(zip(names, self.architecture.table_shapes, strict=True))
         named = [
             f"{name} ({rows:,} x {width})"
             for name, (rows, width) in (tables[i] for i in self.sparse)
@@ -126,6 +133,7 @@ def make_plan(
     numbers: np.ndarray,
     n_samples: int,
     random: np.random.RandomState,
+    given: Mapping[str, GivenVectors] | None = None,
 ) -> TrainingPlan:
     """Return what there is to train, for a table with so many rows.
 
@@ -140,8 +148,11 @@ def make_plan(
         The rows to train on.
     random : RandomState
         Draws the seeds.
+    given : mapping of column to GivenVectors, optional
+        What `initial_vectors` holds.
     """
-    encoder, target = learned.encoder, learned.target
+    encoder, target, given = learned.encoder, learned.target, given or {}
+    parameters = spread_settings(parameters, encoder.groups)
     edges = cut_numbers(numbers, defaults_for(n_samples).n_bins)
     architecture = make_architecture(
         parameters,
@@ -151,6 +162,8 @@ def make_plan(
         n_bins=[max(0, len(cuts) - 1) for cuts in edges],
         n_outputs=target.n_outputs,
         output_activation=target.output_activation,
+        given=given,
+        table_of=encoder.table_of,
     )
     _refuse_equal_names(encoder.vocabularies, architecture.dims, encoder.number_names)
     smooth = list(check_smooth(parameters["smooth"], encoder.vocabularies).values())
@@ -183,11 +196,30 @@ def make_plan(
         shorter,
         tries_pairs=tries_pairs,
         pairs=pairs,
+        starts=make_starts(parameters.get("frozen_columns"), given, encoder),
     )
 
 
-def check_parameters(parameters: Mapping[str, Any], *, is_classification: bool) -> None:
+def spread_settings(parameters: Mapping[str, Any], groups: Groups) -> dict[str, Any]:
+    """Return parameters whose settings by column are the same for columns that share vectors."""
+    by_column = {
+        name: spread(name, parameters[name], groups)
+        for name in ("embedding_dim", "smooth")
+        if isinstance(parameters[name], Mapping)
+    }
+    return {**parameters, **by_column}
+
+
+def check_parameters(
+    parameters: Mapping[str, Any],
+    *,
+    is_classification: bool,
+    given: Mapping[str, GivenVectors] | None = None,
+) -> None:
     """Raise what would be raised when the table has been read, which may take hours."""
+    parameters = spread_settings(parameters, read_groups(parameters.get("shared_vectors")))
+    given_dims(parameters["embedding_dim"], given or {})
+    check_frozen(parameters.get("frozen_columns"), given or {})
     if isinstance(parameters["embedding_dim"], Mapping):  # names columns, which are not known yet
         parameters = {**parameters, "embedding_dim": "auto"}
     make_recipe(parameters, n_samples=1, is_classification=is_classification)
@@ -199,6 +231,7 @@ def check_parameters(parameters: Mapping[str, Any], *, is_classification: bool) 
         n_bins=(),
         n_outputs=1,
         output_activation="identity",
+        given=given or {},
     )
     check_smooth(parameters["smooth"])
     read_pairs(parameters.get("pairs"))
@@ -257,15 +290,32 @@ def make_architecture(
     n_bins: Sequence[int],
     n_outputs: int,
     output_activation: str,
+    given: Mapping[str, GivenVectors],
+    table_of: tuple[int, ...] = (),
 ) -> Architecture:
     """Return the shape of the network for columns of these sizes."""
     defaults = defaults_for(n_samples)
+    if parameters.get("shared_vectors") and parameters["input_encoding"] == "onehot":
+        raise ParameterError(
+            'input_encoding="onehot" has no vectors that columns could share: with the same '
+            "weights it could not tell them apart.",
+            hint='leave shared_vectors out, or input_encoding at "embedding".',
+        )
+    for name, kept in (("input_encoding", "embedding"), ("embedding_activation", "identity")):
+        if given and parameters[name] != kept:
+            raise ParameterError(
+                f"initial_vectors are what the first hidden layer reads, and "
+                f'{name}="{parameters[name]}" would make something else of them.',
+                hint=f'leave {name} at "{kept}".',
+            )
     encoding = check_option("input_encoding", parameters["input_encoding"], ("embedding", "onehot"))
     hidden = resolve(parameters["hidden_layer_sizes"], defaults.hidden_layer_sizes)
     dropout = resolve(parameters["dropout"], defaults.dropout)
+    wanted = parameters["embedding_dim"]
+    dims = embedding_dims(wanted, n_values, given_dims(wanted, given))
     return Architecture(
         n_codes=tuple(n_codes),
-        dims=tuple(embedding_dims(parameters["embedding_dim"], n_values).values()),
+        dims=tuple(dims[column] for column in n_values),
         n_bins=tuple(n_bins),
         n_outputs=n_outputs,
         hidden_layer_sizes=_check_layers(hidden, needs_one=encoding == "onehot"),
@@ -276,6 +326,7 @@ def make_architecture(
         ),
         output_activation=output_activation,
         dropout=check_real("dropout", dropout, at_least=0, below=1),
+        table_of=table_of,
     )
 
 

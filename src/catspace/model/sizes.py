@@ -22,7 +22,9 @@ _RULES: dict[str, Callable[[int], float]] = {
 _DEFAULT_RULE = "half"
 
 
-def embedding_dims(embedding_dim: Any, n_categories: Mapping[str, int]) -> dict[str, int]:
+def embedding_dims(
+    embedding_dim: Any, n_categories: Mapping[str, int], given: Mapping[str, int] | None = None
+) -> dict[str, int]:
     """Return the dimension of the embedding of each column.
 
     Parameters
@@ -42,11 +44,13 @@ def embedding_dims(embedding_dim: Any, n_categories: Mapping[str, int]) -> dict[
         dict leaves out follow ``"auto"``.
     n_categories : mapping of column to int
         The number m of values of each column.
+    given : mapping of column to int, optional
+        The dimensions of vectors that are there already, which are what they are.
 
     Returns
     -------
     dict of column to int
-        Each between 1 and m - 1.
+        Each between 1 and m - 1, but for given ones.
 
     Notes
     -----
@@ -61,6 +65,10 @@ def embedding_dims(embedding_dim: Any, n_categories: Mapping[str, int]) -> dict[
     >>> embedding_dims({"store": 10}, {"store": 1115, "weekday": 7})
     {'store': 10, 'weekday': 4}
     """
+    return {**_dims_by_rule(embedding_dim, n_categories), **(given or {})}
+
+
+def _dims_by_rule(embedding_dim: Any, n_categories: Mapping[str, int]) -> dict[str, int]:
     if isinstance(embedding_dim, Mapping):
         check_column_names("embedding_dim", embedding_dim, n_categories, "a categorical column")
         wanted = {column: _positive(dim) for column, dim in embedding_dim.items()}

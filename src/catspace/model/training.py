@@ -21,6 +21,7 @@ from catspace.model.optimizer import make_optimizers
 from catspace.model.pairs import PairMeans
 from catspace.model.prediction import keep_thread_count
 from catspace.model.recipe import Recipe
+from catspace.model.starts import Starts, place_at
 from catspace.model.team import Alone, Team
 from catspace.preparation.rows import Rows, RowSource, weigh_codes
 
@@ -63,6 +64,7 @@ def train_networks(
     *,
     edges: Sequence[np.ndarray] = (),
     pairs: PairMeans | None = None,
+    starts: Starts | None = None,
     validation: RowSource | None = None,
     device: torch.device | None = None,
     n_jobs: int = 1,
@@ -88,6 +90,7 @@ def train_networks(
             seed,
             edges=edges,
             pairs=pairs,
+            starts=starts,
             validation=validation,
             device=device,
             stop=stop,
@@ -172,6 +175,8 @@ class Training:
         Where the range of each number is cut.
     pairs : PairMeans, optional
         What all rows tell about pairs of categories. The rows to train on are told by each other.
+    starts : mapping of int to Start, optional
+        Of the tables whose vectors are given.
     validation : RowSource, optional
         To judge each epoch by; on the device.
     device : torch.device
@@ -191,6 +196,7 @@ class Training:
         *,
         edges: Sequence[np.ndarray] = (),
         pairs: PairMeans | None = None,
+        starts: Starts | None = None,
         validation: RowSource | None,
         device: torch.device,
         stop: threading.Event | None = None,
@@ -204,6 +210,8 @@ class Training:
         self._generator = torch.Generator().manual_seed(seed)
         self.network.numbers.set_edges(edges)
         self.network.initialize(recipe.initialization, self._generator)
+        self.starts = starts or {}
+        place_at(self.network.input.tables, self.starts)
         self.network.to(device)
         self._dropout = torch.Generator(device).manual_seed(seed + self._team.rank)
         self._optimizers = make_optimizers(
@@ -212,13 +220,19 @@ class Training:
             weight_decay=recipe.weight_decay,
         )
         self._forward = self._team.join(self.network)
-        self.counts = [self._team.sum(count) for count in rows.count_codes(architecture.n_codes)]
+        counts = architecture.add_up(rows.count_codes(architecture.n_codes))
+        self.counts = [self._team.sum(count) for count in counts]
         self.is_smooth = recipe.is_smooth(len(self.counts))
         self._evidence: Evidence | None = None
         if any(self.is_smooth):
-            n_rows = [self._team.sum(one) for one in weigh_codes(rows, architecture.n_codes)]
-            widths = [width for _, width in architecture.table_shapes]
-            self._evidence = Evidence(n_rows, widths, recipe.smooth, device)
+            weights = architecture.add_up(weigh_codes(rows, architecture.n_codes))
+            n_rows = [self._team.sum(one) for one in weights]
+            given = {
+                i: self.starts[table]
+                for i, table in enumerate(architecture.tables)
+                if table in self.starts
+            }
+            self._evidence = Evidence(n_rows, architecture.widths, recipe.smooth, device, given)
         self._n_samples = int(self._team.sum(torch.tensor(len(rows))))
         self._n_batches = math.ceil(self._n_samples / recipe.batch_size)
         self._best_loss, self._best_epoch = math.inf, 0
@@ -311,7 +325,7 @@ class Training:
         if self._validation is None:
             self._best_epoch = epoch
             return None
-        self.network.fill_untrained_rows(self.counts, self.is_smooth)
+        self.network.fill_untrained_rows(self.counts, self.is_smooth, self.starts)
         losses = sum_losses(self.network, self._validation, self.recipe)
         total, weight = self._team.sum(torch.tensor(losses, dtype=torch.float32)).tolist()
         loss = float(total / weight)

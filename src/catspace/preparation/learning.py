@@ -190,10 +190,10 @@ def _as_asked(target: Target, parameters: Mapping[str, Any]) -> Target:
 def _decide_roles(columns: Table, parameters: Mapping[str, Any]) -> Roles:
     options = (
         *("categorical_features", "date_parts", "date_formats", "discretize"),
-        *("max_categories", "hash_buckets"),
+        *("max_categories", "hash_buckets", "shared_vectors"),
     )
-    roles = Roles.of(columns, **{name: parameters[name] for name in options})
-    for name in ("embedding_dim", "smooth"):
-        if isinstance(parameters[name], Mapping):
+    roles = Roles.of(columns, **{name: parameters.get(name) for name in options})
+    for name in ("embedding_dim", "smooth", "initial_vectors"):
+        if isinstance(parameters.get(name), Mapping):
             check_column_names(name, parameters[name], roles.categorical, "a categorical column")
     return roles

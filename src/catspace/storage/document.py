@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catspace.data.dates import ELAPSED, is_date_format
+from catspace.data.groups import first_of, tables_of
 from catspace.data.kinds import is_text
 from catspace.data.target import COUNT, output_activation
 from catspace.data.vocabulary import N_SPECIAL, RARE
@@ -141,16 +142,27 @@ def _check_columns(schema: Mapping[str, Any], encoder: Mapping[str, Any]) -> Non
         names = encoder.get(what, {})
         if not {*names} <= {*encoder["categorical"]}:
             raise FormError(f"encoder.{what}", "among the categorical columns", list(names))
+    shared = [name for group in encoder.get("shared", []) for name in group]
+    is_apart = len({*shared}) == len(shared) and not {*shared} & {*encoder.get("bins", {})}
+    if not is_apart or not {*shared} <= {*encoder["categorical"]}:
+        raise FormError("encoder.shared", "groups of categorical columns, each once", shared)
 
 
 def _check_vocabularies(encoder: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     met = {name for name in arrays if name.startswith("vocabulary.")}
-    for i, column in enumerate(encoder["categorical"]):
-        prefix = f"vocabulary.{i}."
+    for i in sorted({*_first_columns(encoder)}):
+        column, prefix = encoder["categorical"][i], f"vocabulary.{i}."
         kinds = _check_vocabulary(arrays, prefix, encoder.get("hashed", {}).get(column))
         met -= {prefix + "counts", *(f"{prefix}{part}.{kind}" for part in _PARTS for kind in kinds)}
     if met:
         raise FormError("the arrays", "those of the columns", sorted(met))
+
+
+def _first_columns(encoder: Mapping[str, Any]) -> list[int]:
+    """Return for each categorical column the position of the first one that has its table."""
+    columns, groups = encoder["categorical"], tuple(map(tuple, encoder.get("shared", [])))
+    first = first_of(columns, groups)
+    return [columns.index(first[column]) for column in columns]
 
 
 def _check_vocabulary(
@@ -281,7 +293,8 @@ def _check_pairs(
 def _check_architecture(document: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Raise where the shape of the networks is not that of what they read and give."""
     shape, encoder = document["architecture"], document["encoder"]
-    n_codes = [len(arrays[f"vocabulary.{i}.counts"]) for i in range(len(encoder["categorical"]))]
+    first = _first_columns(encoder)
+    n_codes = [len(arrays[f"vocabulary.{i}.counts"]) for i in first]
     n_numbers = sum(1 + scaling["has_missing"] for scaling in encoder["scalings"].values())
     if shape["n_rows"] != n_codes:
         raise FormError("architecture.n_rows", f"{n_codes} by its columns", shape["n_rows"])
@@ -292,11 +305,21 @@ def _check_architecture(document: Mapping[str, Any], arrays: Mapping[str, Any]) 
     smooth = (document.get("recipe") or {}).get("smooth", [])
     if smooth and len(smooth) != len(n_codes):
         raise FormError("recipe.smooth", f"a list of {len(n_codes)}", smooth)
+    groups = tuple(map(tuple, encoder.get("shared", [])))
+    table_of = list(tables_of(encoder["categorical"], groups))
+    if shape.get("table_of", []) != table_of:
+        found = shape.get("table_of", [])
+        raise FormError("architecture.table_of", f"{table_of} by its columns", found)
     is_onehot = shape.get("input_encoding") == "onehot"
+    for name, values in (("architecture.dims", shape["dims"]), ("recipe.smooth", smooth)):
+        if values and any(values[i] != values[place] for place, i in enumerate(first)):
+            raise FormError(name, "the same for columns that share their vectors", values)
+    if groups and is_onehot:
+        raise FormError("encoder.shared", "empty on one-hot input", encoder["shared"])
     if is_onehot and not shape["hidden_layer_sizes"]:
         raise FormError("architecture.hidden_layer_sizes", "a list of 1 at least", [])
     if document["n_networks"] > len(arrays):  # each has one output layer at least
         raise FormError("n_networks", f"at most {len(arrays)}", document["n_networks"])
-    for i, rows in enumerate(n_codes):
+    for i in sorted({*first}):
         width = shape["hidden_layer_sizes"][0] if is_onehot else shape["dims"][i]
-        check_array(arrays, f"embedding.{i}", np.float32, (rows, width))
+        check_array(arrays, f"embedding.{i}", np.float32, (n_codes[i], width))

@@ -90,6 +90,7 @@ _ENCODER = Record(
         "bins": MapOf(ListOf(Number(), is_rising=True)),
         "date_formats": MapOf(Text()),
         "first_days": MapOf(Number(-_MOST_DAYS, _MOST_DAYS)),
+        "shared": ListOf(ListOf(Text(), at_least=2, is_distinct=True)),
         "hashed": MapOf(
             Record(
                 {
@@ -115,7 +116,8 @@ _FUNCTIONS: dict[str, Form] = {
 }
 _MOST_BINS = 1 << 16
 _ARCHITECTURE = Record(
-    {**_SIZES, "n_bins": ListOf(Number(0, _MOST_BINS, is_whole=True))}, optional=_FUNCTIONS
+    {**_SIZES, "n_bins": ListOf(Number(0, _MOST_BINS, is_whole=True))},
+    optional={**_FUNCTIONS, "table_of": ListOf(Number(0, is_whole=True))},
 )
 # Format 1 had as many bins for each number, some of them empty.
 ARCHITECTURE_1 = Record(

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 from catspace.export.report.quality import Scores, describe_quantiles, judge, score_table
@@ -101,9 +100,9 @@ def _target_labels(model: Any, name: str) -> list[str]:
 
 
 def _facts(model: Any) -> list[list[Any]]:
-    counts = next((e.vocabulary.counts for e in model.embeddings_.values()), np.zeros(1))
+    n_rows = next((embedding.n_rows for embedding in model.embeddings_.values()), 0)
     facts: list[list[Any]] = [
-        ["rows in training", int(counts.sum())],
+        ["rows in training", n_rows],
         ["categorical columns", len(model.embeddings_)],
         ["categories", int(sum(map(len, model.embeddings_.values())))],
         ["numeric columns", len(model.fitted_.learned.encoder.scalings)],
