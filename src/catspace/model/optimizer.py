@@ -177,7 +177,8 @@ def make_optimizers(
     Parameters
     ----------
     network : EntityNetwork
-        Is told which of its tables shall have sparse gradients.
+        Is told which of its tables shall have sparse gradients. Weights that need no gradient
+        stay as they are.
     optimizer : {"adamw", "adam"}
     weight_decay : float
     """
@@ -190,18 +191,21 @@ def make_optimizers(
     )
     by_row = [tables[i] for i in network.input.sparse]
     apart = {id(weight) for weight in by_row}
-    whole: list[Tensor] = [one for one in network.parameters() if id(one) not in apart]
+    whole: list[Tensor] = [
+        one for one in network.parameters() if id(one) not in apart and one.requires_grad
+    ]
     is_decoupled = optimizer == "adamw"
     betas = (0.9, 0.99) if is_decoupled else (0.9, 0.999)
     groups: list[tuple[list[Tensor], float]] = [(whole, weight_decay)]
     if is_decoupled:
         # Only the dense layers are held small: an embedding row that a batch does not meet would
         # otherwise shrink all the same, the rare categories most.
-        decayed = [layer.weight for layer in network.dense_layers]
+        decayed = [layer.weight for layer in network.dense_layers if layer.weight.requires_grad]
         held = {id(weight) for weight in decayed}
         groups = [
             (decayed, weight_decay),
             ([weight for weight in whole if id(weight) not in held], 0.0),
         ]
+    groups = [(weights, decay) for weights, decay in groups if weights]
     dense = DenseAdam(groups, betas=betas, is_decoupled=is_decoupled)
     return [dense, RowAdam(by_row, betas=betas)] if by_row else [dense]

@@ -8,7 +8,7 @@ tables in docs/defaults.md, never on their test rows.
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from catspace.exceptions import ParameterError
@@ -41,6 +41,11 @@ class Recipe:
     def from_state(cls, state: Mapping[str, Any]) -> "Recipe":
         """Return the recipe that a model file holds."""
         return cls(**{**state, "smooth": tuple(state.get("smooth", ()))})
+
+    def cut_short(self, epochs: int) -> "Recipe":
+        """Return the recipe with so many epochs; decay is stated for a training as a whole."""
+        decay = self.weight_decay * self.epochs / epochs
+        return replace(self, epochs=epochs, weight_decay=decay)
 
     def is_smooth(self, n_columns: int) -> list[bool]:
         """Return whether each of so many embedded columns is smoothed."""
