@@ -144,7 +144,7 @@ def test_what_fits_or_cannot_be_known_passes():
 
 
 def test_fit_ends_before_it_trains_when_memory_is_too_small(monkeypatch):
-    monkeypatch.setattr("catspace.estimators.base.available_memory", lambda device: 8_000_000)
+    monkeypatch.setattr("catspace.estimators.fitting.available_memory", lambda device: 8_000_000)
     X = pd.DataFrame({"user": np.arange(20_000).astype(str), "town": ["a", "b"] * 10_000})
     y = np.zeros(20_000)
     model = EmbeddingRegressor(embedding_dim=50)

@@ -276,7 +276,7 @@ def test_rows_held_back_and_rows_to_train_on_are_all_rows(folder, table, monkeyp
         seen.append(np.sort(np.concatenate(targets)[:, 0]))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("catspace.estimators.base.train_networks", remember)
+    monkeypatch.setattr("catspace.estimators.fitting.train_networks", remember)
     model = EmbeddingRegressor(early_stopping=True, validation_fraction=0.2, random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(folder, "sales")

@@ -112,6 +112,11 @@ def fit(
             "from all of them.",
             hint='set pairs to "auto" or None, or parallel to "networks".',
         )
+    if estimator.get_params().get("cv") is not None:
+        raise ParameterError(
+            "cv needs the whole table in memory, and a cluster has it in several places.",
+            hint="set cv to None.",
+        )
     if not is_integer(max_failures) or max_failures < -1:
         raise ParameterError(
             f"max_failures must be an int from 0, or -1 for no limit; got {max_failures!r}."

@@ -1,13 +1,11 @@
 """What the three estimators share: parameters, fitting, transforming, saving."""
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,16 +13,11 @@ from catspace.data.encoding import Encoded
 from catspace.embeddings import Embeddings
 from catspace.estimators.attributes import FittedAttributes
 from catspace.estimators.fitted import Fitted
-from catspace.estimators.fitting import Fit, OnEpoch, check_use, finish
+from catspace.estimators.fitting import Fit, OnEpoch, check_use
 from catspace.estimators.parameters import pack_parameter, unpack_parameter
 from catspace.estimators.shared import SharedParameters
 from catspace.exceptions import InputError, shorten
-from catspace.model.choice import settle, tell_pairs
-from catspace.model.losses import check_loss
-from catspace.model.memory import available_memory, show_bytes
 from catspace.model.plan import make_device
-from catspace.model.settings import plain_torch
-from catspace.model.training import train_networks
 from catspace.preparation.prepare import Given, Prepared
 from catspace.validation import check_column_names
 
@@ -90,43 +83,21 @@ class EmbeddingEstimator(
         same model as in memory, bit for bit; where rows are held back for ``early_stopping``, one
         of up to 100,000.
         """
-        job = self.start_fit()
-        with plain_torch(), ExitStack() as stack:  # which closes what was cached on disk
-            prepared = job.preparation(stack).prepare(
-                Given(X, y, sample_weight), Given(X_val, y_val, sample_weight_val)
-            )
-            if on_prepared is not None:
-                on_prepared(prepared)
-            rows, validation = prepared.rows, prepared.validation
-            plan = job.plan(prepared.learned, prepared.numbers, len(rows))
-            check_loss(plan.recipe, rows, plan.architecture.n_outputs)
-            need = plan.memory(rows.n_bytes, has_validation=validation is not None)
-            need.check(available_memory(plan.device), plan.columns)
-            with job.progress(plan, on_epoch) as (listen, tell):
-                tell(f"Training needs about {show_bytes(need.total)} of memory.")
-                tell(plan.describe_updates())
-                n_jobs = effective_n_jobs(self.n_jobs)
-                plan, judged = settle(plan, rows, validation, n_jobs=n_jobs)
-                tell(plan.describe_smoothing())
-                if plan.pairs:
-                    tell(plan.describe_pairs())
-                plan, rows = tell_pairs(plan, rows)
-                trained = train_networks(
-                    plan.architecture,
-                    rows,
-                    plan.recipe,
-                    plan.seeds,
-                    edges=plan.edges,
-                    pairs=plan.pair_means,
-                    starts=plan.starts,
-                    validation=validation,
-                    device=plan.device,
-                    n_jobs=n_jobs,
-                    listener=listen,
-                )
-            counts = plan.architecture.add_up(rows.count_codes(plan.architecture.n_codes))
-            self.fitted_ = finish(trained, counts, prepared.learned, plan, judged, validation)
+        given, judges = Given(X, y, sample_weight), Given(X_val, y_val, sample_weight_val)
+        self.fitted_ = self._learn(given, judges, on_epoch=on_epoch, on_prepared=on_prepared)
         return self
+
+    def _learn(
+        self,
+        given: Given,
+        judges: Given,
+        *,
+        on_epoch: OnEpoch | None,
+        on_prepared: Callable[[Prepared], None] | None,
+    ) -> Fitted:
+        """Return what fit learns."""
+        job = self.start_fit()
+        return job.run(given, judges, on_epoch=on_epoch, on_prepared=on_prepared).fitted
 
     def start_fit(self) -> Fit:
         """Return a fit with the parameters that the estimator has now, which are checked."""
@@ -177,8 +148,7 @@ class EmbeddingEstimator(
         -------
         float32 array of shape (n_samples, sum of dimensions + numbers)
         """
-        encoded = self.encode(X)
-        return self.fitted_.features(encoded)
+        return self.fitted_.features(self.encode(X), self.feature_networks)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of what `transform` gives: ``store_0``, ``store_1``, ….
@@ -201,7 +171,13 @@ class EmbeddingEstimator(
                 f"input_features is not equal to feature_names_in_ ({shorten(schema.names)})."
             )
         called = dict(zip(schema.names, given, strict=True))
-        return np.array(self.fitted_.feature_names(called), dtype=object)
+        names = self.fitted_.feature_names(called, self.feature_networks)
+        return np.array(names, dtype=object)
+
+    @property
+    def feature_networks(self) -> str:
+        """The networks whose vectors `transform` gives: "first" or "all"."""
+        return "first"
 
     def network_embeddings(self) -> list[Embeddings]:
         """Return the embeddings of each network; the first are ``embeddings_``.

@@ -16,6 +16,7 @@ from catspace.data.target import ClassTarget
 from catspace.embeddings import Embeddings
 from catspace.model.network import Architecture, EntityNetwork
 from catspace.model.pairs import PairMeans
+from catspace.model.plan import network_prefixes
 from catspace.model.prediction import predict
 from catspace.model.recipe import Recipe
 from catspace.model.settings import plain_torch
@@ -116,28 +117,40 @@ class Fitted:
             return np.asarray(np.mean(shares, axis=0))
         return target.decode(np.asarray(np.mean(outputs, axis=0, dtype=np.float64)))
 
-    def features(self, encoded: Encoded) -> np.ndarray:
+    def feature_tables(self, networks: str = "first") -> list[list[np.ndarray]]:
+        """Return the vectors that are features: for each network a table for each column.
+
+        Parameters
+        ----------
+        networks : {"first", "all"}
+        """
+        used = [self.embeddings] if networks == "first" else self.network_embeddings()
+        return [[embedding.table for embedding in one.values()] for one in used]
+
+    def features(self, encoded: Encoded, networks: str = "first") -> np.ndarray:
         """Return the vectors of the categories, and the numbers beside them.
+
+        Parameters
+        ----------
+        encoded : Encoded
+        networks : {"first", "all"}
+            Whose vectors.
 
         Returns
         -------
         float32 array of shape (n_samples, sum of dimensions + numbers)
         """
-        tables = [embedding.table for embedding in self.embeddings.values()]
-        width = sum(table.shape[1] for table in tables) + encoded.numbers.shape[1]
-        features = np.empty((len(encoded.numbers), width), dtype=np.float32)
-        start = 0
-        for codes, table in zip(encoded.codes, tables, strict=True):
-            features[:, start : start + table.shape[1]] = table[codes]
-            start += table.shape[1]
-        features[:, start:] = encoded.numbers
-        return features
+        return join_features(encoded, self.feature_tables(networks))
 
-    def feature_names(self, called: Mapping[str, str] | None = None) -> list[str]:
+    def feature_names(
+        self, called: Mapping[str, str] | None = None, networks: str = "first"
+    ) -> list[str]:
         """Return the names of the features, of columns that may be called otherwise by now."""
         called = called or {}
+        n_networks = None if networks == "first" else len(self.networks)
         names = [
-            f"{called.get(column, column)}_{i}"
+            f"{prefix}{called.get(column, column)}_{i}"
+            for prefix in network_prefixes(n_networks)
             for column, embedding in self.embeddings.items()
             for i in range(embedding.dim)
         ]
@@ -200,6 +213,31 @@ class Fitted:
         smooth = () if self.recipe is None else self.recipe.smooth
         tables = network.input.vectors()
         return Embeddings.of(self.learned.encoder, tables, self.learned.backend, smooth)
+
+
+def join_features(encoded: Encoded, tables: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+    """Return the vectors of a table's categories side by side, and its numbers beside them.
+
+    Parameters
+    ----------
+    encoded : Encoded
+    tables : sequence of sequences of arrays of shape (n_codes, dim)
+        For each network those of each column.
+
+    Returns
+    -------
+    float32 array of shape (n_samples, sum of dimensions + numbers)
+    """
+    n_dims = sum(table.shape[1] for of_network in tables for table in of_network)
+    shape = len(encoded.numbers), n_dims + encoded.numbers.shape[1]
+    features = np.empty(shape, dtype=np.float32)
+    start = 0
+    for of_network in tables:
+        for codes, table in zip(encoded.codes, of_network, strict=True):
+            features[:, start : start + table.shape[1]] = table[codes]
+            start += table.shape[1]
+    features[:, start:] = encoded.numbers
+    return features
 
 
 def _restore_pairs(

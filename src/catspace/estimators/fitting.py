@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
+from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
 from catspace.data.groups import read_groups
@@ -16,24 +17,29 @@ from catspace.data.target_statistics import check_class_weight
 from catspace.estimators.fitted import Fitted
 from catspace.exceptions import InterruptedWarning, NothingLearnedWarning, ParameterError, warn
 from catspace.model.calibration import find_shifts
-from catspace.model.choice import Judged
+from catspace.model.choice import Judged, settle, tell_pairs
+from catspace.model.losses import check_loss
+from catspace.model.memory import available_memory, show_bytes
 from catspace.model.plan import TrainingPlan, check_parameters, make_plan, parse_device
 from catspace.model.progress import TrainingProgress
-from catspace.model.training import Epoch, Trained
+from catspace.model.settings import plain_torch
+from catspace.model.training import Epoch, Trained, train_networks
 from catspace.preparation.given import read_given
 from catspace.preparation.learning import Learned
-from catspace.preparation.prepare import Preparation
+from catspace.preparation.prepare import Given, Preparation, Prepared
 from catspace.preparation.rows import RowSource
 from catspace.validation import check_option, check_real, is_integer
 
 OnEpoch = Callable[[Mapping[str, Any]], None]
 
 HANDLE_UNKNOWN = ("mean", "error")
+NETWORKS = ("first", "all")
 
 
 def check_use(parameters: Mapping[str, Any]) -> None:
     """Raise where a parameter that matters to a model at any time makes no sense."""
     check_option("handle_unknown", parameters["handle_unknown"], HANDLE_UNKNOWN)
+    check_option("networks", parameters.get("networks", "first"), NETWORKS)
     parse_device(parameters["device"])
     n_jobs, verbose = parameters["n_jobs"], parameters["verbose"]
     if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
@@ -43,6 +49,15 @@ def check_use(parameters: Mapping[str, Any]) -> None:
         )
     if not is_integer(verbose) and not isinstance(verbose, (bool, np.bool_)):
         raise ParameterError(f"verbose must be 0, 1 or 2; got {verbose!r}.")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A fit that has ended."""
+
+    fitted: Fitted
+    plan: TrainingPlan  # as it was settled
+    prepared: Prepared
 
 
 class Fit:
@@ -92,6 +107,65 @@ class Fit:
                     on_epoch(asdict(epoch))
 
             yield listen, progress.tell
+
+    def run(
+        self,
+        given: Given,
+        judges: Given,
+        *,
+        on_epoch: OnEpoch | None = None,
+        on_prepared: Callable[[Prepared], None] | None = None,
+        on_planned: Callable[[TrainingPlan, Prepared], None] | None = None,
+    ) -> Finished:
+        """Fit in this process.
+
+        Parameters
+        ----------
+        given, judges : Given
+            To learn from, and to judge each epoch by; without a table where there is none.
+        on_epoch, on_prepared : callable, optional
+            As in an estimator's ``fit``.
+        on_planned : callable, optional
+            Called once before training: the last moment to refuse what is to follow it.
+        """
+        n_jobs = effective_n_jobs(self._parameters["n_jobs"])
+        with plain_torch(), ExitStack() as stack:  # which closes what was cached on disk
+            prepared = self.preparation(stack).prepare(given, judges)
+            if on_prepared is not None:
+                on_prepared(prepared)
+            rows, validation = prepared.rows, prepared.validation
+            plan = self.plan(prepared.learned, prepared.numbers, len(rows))
+            check_loss(plan.recipe, rows, plan.architecture.n_outputs)
+            need = plan.memory(rows.n_bytes, has_validation=validation is not None)
+            need.check(available_memory(plan.device), plan.columns)
+            if on_planned is not None:
+                on_planned(plan, prepared)
+            with self.progress(plan, on_epoch) as (listen, tell):
+                tell(f"Training needs about {show_bytes(need.total)} of memory.")
+                tell(plan.describe_updates())
+                plan, judged = settle(plan, rows, validation, n_jobs=n_jobs)
+                tell(plan.describe_smoothing())
+                if plan.pairs:
+                    tell(plan.describe_pairs())
+                plan, rows = tell_pairs(plan, rows)
+                trained = train_networks(
+                    plan.architecture,
+                    rows,
+                    plan.recipe,
+                    plan.seeds,
+                    edges=plan.edges,
+                    pairs=plan.pair_means,
+                    starts=plan.starts,
+                    validation=validation,
+                    device=plan.device,
+                    n_jobs=n_jobs,
+                    listener=listen,
+                )
+            if on_planned is not None and any(one.interrupted for one in trained):
+                raise KeyboardInterrupt  # what is to follow needs whole networks
+            counts = plan.architecture.add_up(rows.count_codes(plan.architecture.n_codes))
+            fitted = finish(trained, counts, prepared.learned, plan, judged, validation)
+        return Finished(fitted, plan, prepared)
 
     def _check(self) -> None:
         """Raise all that can be known to be wrong before the table is read."""

@@ -131,6 +131,8 @@ def pack_parameter(name: str, value: Any) -> Any:
         return None  # its state has moved on; a loaded model draws anew
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if name == "cv":
+        return None  # speaks of the rows of fit, which no file holds
     if isinstance(value, Mapping):
         pairs = [
             [pack_parameter(name, key), pack_parameter(name, item)] for key, item in value.items()

@@ -265,8 +265,12 @@ def _add_features(
     graph: Graph, model: EmbeddingEstimator, codes: list[str], numbers: str | None
 ) -> None:
     """Add what `transform` gives."""
-    tables = [embedding.table for embedding in model.embeddings_.values()]
-    parts = _add_vectors(graph, tables, codes) + ([numbers] if numbers else [])
+    parts = [
+        vectors
+        for tables in model.fitted_.feature_tables(model.feature_networks)
+        for vectors in _add_vectors(graph, tables, codes)
+    ]
+    parts += [numbers] if numbers else []
     features = graph.add("Concat", *parts, axis=1)
     graph.add_output("features", features, np.float32, len(model.get_feature_names_out()))
 

@@ -19,7 +19,6 @@ import torch
 from catspace.model.losses import constant_loss, sum_losses
 from catspace.model.pairs import Pair, choose_pairs
 from catspace.model.plan import TrainingPlan
-from catspace.model.recipe import Recipe
 from catspace.model.training import Epoch, Training, run_side_by_side
 from catspace.preparation.rows import Rows, RowSource, sample_rows
 
@@ -239,7 +238,7 @@ class _Trials:
                     hidden_layer_sizes=_HIDDEN,
                 ),
                 rows,
-                _cut_short(plan.recipe, _trial_epochs(plan, share)),
+                plan.recipe.cut_short(_trial_epochs(plan, share)),
                 plan.seeds[0],
                 edges=plan.edges,
                 pairs=plan.pair_means,
@@ -260,9 +259,3 @@ class _Trials:
             total, weight = sum_losses(network, self._judges, self._plan.recipe)
             losses.append(total / weight)
         return losses
-
-
-def _cut_short(recipe: Recipe, epochs: int) -> Recipe:
-    """Return the recipe with so many epochs; decay is stated for a training as a whole."""
-    decay = recipe.weight_decay * recipe.epochs / epochs
-    return replace(recipe, epochs=epochs, weight_decay=decay)

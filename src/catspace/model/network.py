@@ -271,6 +271,19 @@ class EntityNetwork(nn.Module):
             _draw(layer.weight, initialization, generator, std=std, limit=limit)
             nn.init.zeros_(layer.bias)
 
+    def keep_layers(self, of: "EntityNetwork") -> None:
+        """Take everything but vectors from a trained network, and let nothing else be learned.
+
+        All vectors start where that network has *unseen*: what is known without their rows.
+        """
+        learned = set(map(id, self.input.tables))
+        with torch.no_grad():
+            for mine, other in zip(self.parameters(), of.parameters(), strict=True):
+                if id(mine) in learned:
+                    mine.copy_(other[UNSEEN].expand_as(mine))
+                else:
+                    mine.copy_(other).requires_grad_(False)
+
     def fill_untrained_rows(
         self, counts: Sequence[Tensor], is_smooth: Sequence[bool], starts: Starts | None = None
     ) -> None:
@@ -331,7 +344,10 @@ class _Beside(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """Return the gradients of vectors, weight and bias."""
         (gradient,), (inputs, weight) = gradients, ctx.saved_tensors
-        return gradient @ weight[:, : ctx.n_dims], None, gradient.T @ inputs, gradient.sum(0)
+        of_vectors = gradient @ weight[:, : ctx.n_dims]
+        if not ctx.needs_input_grad[2]:  # the layer stays as it is
+            return of_vectors, None, None, None
+        return of_vectors, None, gradient.T @ inputs, gradient.sum(0)
 
 
 def _empty(device: torch.device, *shape: int) -> Tensor:

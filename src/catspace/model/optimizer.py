@@ -200,11 +200,12 @@ def make_optimizers(
     if is_decoupled:
         # Only the dense layers are held small: an embedding row that a batch does not meet would
         # otherwise shrink all the same, the rare categories most.
-        decayed = [layer.weight for layer in network.dense_layers]
+        decayed = [layer.weight for layer in network.dense_layers if layer.weight.requires_grad]
         held = {id(weight) for weight in decayed}
         groups = [
             (decayed, weight_decay),
             ([weight for weight in whole if id(weight) not in held], 0.0),
         ]
+    groups = [(weights, decay) for weights, decay in groups if weights]
     dense = DenseAdam(groups, betas=betas, is_decoupled=is_decoupled)
     return [dense, RowAdam(by_row, betas=betas)] if by_row else [dense]

@@ -165,7 +165,11 @@ def make_plan(
         given=given,
         table_of=encoder.table_of,
     )
-    _refuse_equal_names(encoder.vocabularies, architecture.dims, encoder.number_names)
+    n_networks = _check_networks(parameters["n_networks"])
+    names = encoder.vocabularies, architecture.dims, encoder.number_names
+    _refuse_equal_names(*names, network_prefixes(None))
+    if "networks" in parameters:  # an estimator whose features may be those of all networks
+        _refuse_equal_names(*names, network_prefixes(n_networks))
     smooth = list(check_smooth(parameters["smooth"], encoder.vocabularies).values())
 
     def recipe_of(changed: Mapping[str, Any]) -> Recipe:
@@ -179,7 +183,6 @@ def make_plan(
     recipe, shorter = recipe_of({}), None
     if resolve(parameters["max_epochs"], None) is None:
         shorter = recipe_of({"max_epochs": max(1, recipe.epochs // 2)})
-    n_networks = _check_networks(parameters["n_networks"])
     seeds = random.randint(np.iinfo(np.int32).max, size=n_networks).tolist()
     device = make_device(parameters["device"])
     unsettled = tuple(i for i, value in enumerate(smooth) if value is None)
@@ -376,13 +379,27 @@ def _check_layers(sizes: Any, *, needs_one: bool) -> tuple[int, ...]:
     return layers
 
 
+def network_prefixes(n_networks: int | None) -> list[str]:
+    """Return how names of components begin: nothing for one network, else the network's number.
+
+    Examples
+    --------
+    >>> network_prefixes(None), network_prefixes(2)
+    ([''], ['network0_', 'network1_'])
+    """
+    return [""] if n_networks is None else [f"network{i}_" for i in range(n_networks)]
+
+
 def _refuse_equal_names(
-    columns: Iterable[str], dims: Iterable[int], number_names: Iterable[str]
+    columns: Iterable[str],
+    dims: Iterable[int],
+    number_names: Iterable[str],
+    prefixes: Sequence[str],
 ) -> None:
     """Raise where a component of one column would have the name of another column."""
     names = set(number_names)
     for column, dim in zip(columns, dims, strict=True):
-        for name in (f"{column}_{i}" for i in range(dim)):
+        for name in (f"{prefix}{column}_{i}" for prefix in prefixes for i in range(dim)):
             if name in names:
                 raise InputError(
                     f"The vectors of {column!r} have a component {name!r}, and so is another "

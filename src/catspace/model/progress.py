@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Protocol, Self
 
@@ -21,18 +22,20 @@ class TrainingProgress:
 
     Parameters
     ----------
-    n_networks : int
+    trainings : int or sequence of str
+        How many networks are trained, or what the trainings are called.
     verbose : int
         0 shows nothing, 1 the epochs, 2 also what is told beside them.
     console : rich.console.Console, optional
         Where to show it; standard error by default.
     """
 
-    def __init__(self, n_networks: int, verbose: int, console: Console | None = None) -> None:
+    def __init__(
+        self, trainings: int | Sequence[str], verbose: int, console: Console | None = None
+    ) -> None:
         self._console = console or PlainConsole(file=sys.stderr)
         self._verbose = verbose
-        several = [f"network {i + 1} of {n_networks}" for i in range(n_networks)]
-        names = several if n_networks > 1 else ["network"]
+        names = _name(trainings) if isinstance(trainings, int) else list(trainings)
         self._screen: _Screen | None = None
         if verbose:
             kind = _Notebook if self._console.is_jupyter else _Lines
@@ -60,6 +63,11 @@ class TrainingProgress:
         """Show how the training is done, to those who asked for more than its progress."""
         if self._verbose >= 2:
             self._console.print(sentence, highlight=False, soft_wrap=True)
+
+
+def _name(n_networks: int) -> list[str]:
+    several = [f"network {i + 1} of {n_networks}" for i in range(n_networks)]
+    return several if n_networks > 1 else ["network"]
 
 
 class _Screen(Protocol):

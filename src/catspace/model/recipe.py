@@ -8,7 +8,7 @@ tables in docs/defaults.md, never on their test rows.
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -59,6 +59,11 @@ class Recipe:
     def to_state(self) -> dict[str, Any]:
         """Return the recipe as a model file holds it, without a loss that is a function."""
         return {**asdict(self), "loss": self.loss if isinstance(self.loss, str) else CUSTOM}
+
+    def cut_short(self, epochs: int) -> "Recipe":
+        """Return the recipe with so many epochs; decay is stated for a training as a whole."""
+        decay = self.weight_decay * self.epochs / epochs
+        return replace(self, epochs=epochs, weight_decay=decay)
 
     def is_smooth(self, n_columns: int) -> list[bool]:
         """Return whether each of so many embedded columns is smoothed."""

@@ -184,6 +184,8 @@ class Training:
         Ends the epoch after the current batch.
     team : Team, optional
         The processes that train the same network; by default there is one.
+    layers_of : EntityNetwork, optional
+        A trained network whose layers stay as they are: vectors alone are learned.
     """
 
     def __init__(
@@ -201,6 +203,7 @@ class Training:
         device: torch.device,
         stop: threading.Event | None = None,
         team: Team | None = None,
+        layers_of: EntityNetwork | None = None,
     ) -> None:
         self.index, self.history = index, list[Epoch]()
         self._rows, self.recipe, self._validation, self._device = rows, recipe, validation, device
@@ -210,6 +213,8 @@ class Training:
         self._generator = torch.Generator().manual_seed(seed)
         self.network.numbers.set_edges(edges)
         self.network.initialize(recipe.initialization, self._generator)
+        if layers_of is not None:
+            self.network.keep_layers(layers_of)
         self.starts = starts or {}
         place_at(self.network.input.tables, self.starts)
         self.network.to(device)

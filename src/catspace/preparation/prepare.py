@@ -11,7 +11,7 @@ from catspace.exceptions import InputError
 from catspace.preparation.encoding import HoldBack, RowEncoding, keep_rows
 from catspace.preparation.learning import Learned, Weigher, survey
 from catspace.preparation.rows import Rows, RowSource
-from catspace.preparation.tables import open_labelled
+from catspace.preparation.tables import LabelledBlocks, OneBlock, open_labelled
 from catspace.validation import check_real
 
 
@@ -31,6 +31,8 @@ class Prepared:
     rows: RowSource  # to train on; in memory or on disk
     numbers: np.ndarray  # float32 of shape (n_sampled, n_numbers): those of the rows, or of some
     validation: RowSource | None  # to judge each epoch by
+    table: OneBlock | LabelledBlocks  # what the rows were made of
+    encoding: RowEncoding  # and how
 
 
 @dataclass(frozen=True)
@@ -63,17 +65,17 @@ class Preparation:
         if validation is None and self.parameters["early_stopping"]:
             n_held_back = count_held_back(self.parameters, found.n_samples)
             hold_back = HoldBack(n_held_back, found.n_samples, self.random)
+        encoding = RowEncoding(found.learned, found.weigher)
         rows, held_back = keep_rows(
             table,
-            RowEncoding(found.learned, found.weigher),
+            encoding,
             self.stack,
             n_samples=found.n_samples,
             hold_back=hold_back,
         )
         numbers = rows.numbers.numpy() if isinstance(rows, Rows) else found.numbers
-        return Prepared(
-            found.learned, rows, numbers, held_back if validation is None else validation
-        )
+        judging = held_back if validation is None else validation
+        return Prepared(found.learned, rows, numbers, judging, table, encoding)
 
     def _validation(self, learned: Learned, judges: Given) -> RowSource:
         """Return the rows that the user gave to judge each epoch by."""

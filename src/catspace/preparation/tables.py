@@ -143,7 +143,7 @@ def open_labelled(
         raise InputError(f"This {estimator} requires y to be passed, but the target y is None.")
     target = y if isinstance(y, str) else None
     weight = sample_weight if isinstance(sample_weight, str) else None
-    if _is_read_in_blocks(X, y, sample_weight):
+    if is_read_in_blocks(X, y, sample_weight):
         return LabelledBlocks(open_blocks(X, kinds), Labels(target, weight, schema))
     labels = Labels(target, weight)
     table, target_column, weight_column = labels.pop(read_any(X, kinds))
@@ -157,7 +157,7 @@ def open_labelled(
     return OneBlock(block, labels)
 
 
-def _is_read_in_blocks(X: Any, y: Any, sample_weight: Any) -> bool:
+def is_read_in_blocks(X: Any, y: Any, sample_weight: Any) -> bool:
     """Whether a table is in files, with all that belongs to it."""
     if not is_source(X):
         return False
