@@ -35,7 +35,7 @@ def relearn_vectors(
     """Yield for each part the networks with the vectors that its rows teach them.
 
     The layers of the networks stay as they are, so that all vectors lie in one space. They start
-    at *unseen*, where those stay that have no row in the part.
+    at *unseen*, where those stay that have no row in the part; or where the user has put them.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def relearn_vectors(
         if stop.is_set():  # by Ctrl-C; some of the parts alone are of no use
             raise KeyboardInterrupt
         for training, result in zip(trainings, trained, strict=True):
-            result.network.fill_untrained_rows(training.counts, training.is_smooth)
+            result.network.fill_untrained_rows(training.counts, training.is_smooth, training.starts)
             found.append(result.network)
             if len(found) == len(networks):
                 yield found
@@ -119,6 +119,7 @@ def _training(
         plan.recipe.cut_short(epochs),
         seed,
         edges=plan.edges,
+        starts=plan.starts,
         validation=None if part.validation is None else part.validation.to(plan.device),
         device=plan.device,
         stop=stop,
