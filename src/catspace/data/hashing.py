@@ -8,14 +8,14 @@ change. It works on whole arrays; the distinct values of a column are hashed, no
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from catspace.data.kinds import Part
-from catspace.data.vocabulary import MISSING, UNSEEN, ValueCounts, Vocabulary
+from catspace.data.vocabulary import MISSING, UNSEEN, Growth, ValueCounts, Vocabulary
 
 # What the number 1, the text '1' and the first microsecond of 1970 start from.
 _STARTS = {"number": 1, "text": 2, "bytes": 3, "time": 4, "duration": 5, "clock": 6}
@@ -57,6 +57,10 @@ class HashedVocabulary(Vocabulary):
         name = re.fullmatch(r"bucket (\d{1,18})", category) if isinstance(category, str) else None
         row = int(self._rows(np.array([int(name[1])]))[0]) if name else UNSEEN
         return super().code(category, column) if row == UNSEEN else row
+
+    def count(self) -> "HashedCounts":
+        """Return what counts more rows of the column."""
+        return HashedCounts(self.n_buckets)
 
     def _lookup(self, kind: str, dictionary: pa.Array) -> np.ndarray:
         missing = dictionary.is_null().to_numpy(zero_copy_only=False)
@@ -107,12 +111,19 @@ class HashedCounts(ValueCounts):
         if isinstance(other, HashedCounts):
             self._kinds |= other._kinds
 
-    def vocabulary(
-        self, min_frequency: int = 1, max_categories: int | None = None
-    ) -> HashedVocabulary:
-        """Return the buckets that occurred, the same whatever the blocks were."""
-        buckets = super().vocabulary(min_frequency, max_categories)
-        return HashedVocabulary.of(buckets, self.n_buckets, sorted(self._kinds))
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of values that were met, before they were hashed."""
+        return self._kinds
+
+    def grow(
+        self, known: Vocabulary, min_frequency: int = 1, max_categories: int | None = None
+    ) -> Growth:
+        """Return a vocabulary of buckets with those that occurred here added to it."""
+        growth = super().grow(known, min_frequency, max_categories)
+        kinds = sorted({*known.kinds, *self._kinds})
+        buckets = HashedVocabulary.of(growth.vocabulary, self.n_buckets, kinds)
+        return replace(growth, vocabulary=buckets)
 
 
 def find_buckets(kind: str, values: pa.Array, n_buckets: int) -> np.ndarray:

@@ -79,7 +79,7 @@ class Roles:
             tuple(numbers),
             dates,
             rules,
-            most=_most_categories(max_categories, categorical),
+            most=most_categories(max_categories, categorical),
             buckets=_counts_by_column("hash_buckets", hashed, expanded.names),
             named=None if named is None else frozenset(named),
             bins={},
@@ -157,7 +157,7 @@ def _named_columns(categorical_features: Any, table: Table) -> set[str] | None:
     return found
 
 
-def _most_categories(max_categories: Any, categorical: Sequence[str]) -> dict[str, int]:
+def most_categories(max_categories: Any, categorical: Sequence[str]) -> dict[str, int]:
     """Return how many vectors a column may have, for columns with a limit."""
     if max_categories is None:
         return {}

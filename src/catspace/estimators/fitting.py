@@ -17,7 +17,9 @@ from catspace.exceptions import InterruptedWarning, NothingLearnedWarning, Param
 from catspace.model.choice import Judged
 from catspace.model.plan import TrainingPlan, check_parameters, make_plan, parse_device
 from catspace.model.progress import TrainingProgress
+from catspace.model.recipe import Recipe
 from catspace.model.training import Epoch, Trained
+from catspace.model.updating import Update
 from catspace.preparation.learning import Learned
 from catspace.preparation.prepare import Preparation
 from catspace.validation import check_option, check_real, is_integer
@@ -72,6 +74,10 @@ class Fit:
     def plan(self, learned: Learned, numbers: np.ndarray, n_samples: int) -> TrainingPlan:
         """Return what there is to train, on so many rows, of which some have these numbers."""
         return make_plan(self._parameters, learned, numbers, n_samples, self._random)
+
+    def plan_update(self, update: Update, known: Recipe | None) -> TrainingPlan:
+        """Return what there is to train in an update of networks that were trained so."""
+        return update.plan(self._parameters, known, self._random)
 
     @contextmanager
     def progress(

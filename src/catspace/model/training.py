@@ -21,6 +21,7 @@ from catspace.model.optimizer import make_optimizers
 from catspace.model.pairs import PairMeans
 from catspace.model.prediction import keep_thread_count
 from catspace.model.recipe import Recipe
+from catspace.model.start import Start, choose_shares
 from catspace.model.team import Alone, Team
 from catspace.preparation.rows import Rows, RowSource, weigh_codes
 
@@ -64,11 +65,12 @@ def train_networks(
     edges: Sequence[np.ndarray] = (),
     pairs: PairMeans | None = None,
     validation: RowSource | None = None,
+    starts: Sequence[Start] | None = None,
     device: torch.device | None = None,
     n_jobs: int = 1,
     listener: Listener = lambda epoch: None,
 ) -> list[Trained]:
-    """Train one network for each seed, side by side.
+    """Train one network for each seed, side by side; from anew, or each from a start.
 
     Each network draws from a generator of its own and is never computed by more than one thread
     at a time, so its weights depend on its seed alone and not on ``n_jobs``. The networks take
@@ -89,6 +91,7 @@ def train_networks(
             edges=edges,
             pairs=pairs,
             validation=validation,
+            start=None if starts is None else starts[index],
             device=device,
             stop=stop,
         )
@@ -174,6 +177,9 @@ class Training:
         What all rows tell about pairs of categories. The rows to train on are told by each other.
     validation : RowSource, optional
         To judge each epoch by; on the device.
+    start : Start, optional
+        What it goes on from: a network that has learned from other rows. It is that very network
+        which learns. By default one is drawn.
     device : torch.device
     stop : threading.Event, optional
         Ends the epoch after the current batch.
@@ -192,6 +198,7 @@ class Training:
         edges: Sequence[np.ndarray] = (),
         pairs: PairMeans | None = None,
         validation: RowSource | None,
+        start: Start | None = None,
         device: torch.device,
         stop: threading.Event | None = None,
         team: Team | None = None,
@@ -199,27 +206,34 @@ class Training:
         self.index, self.history = index, list[Epoch]()
         self._rows, self.recipe, self._validation, self._device = rows, recipe, validation, device
         self._stop, self._team = stop or threading.Event(), team or Alone()
-        # Drawn on the CPU, so that a seed means the same network on every device.
-        self.network = EntityNetwork(architecture, pairs=pairs)
         self._generator = torch.Generator().manual_seed(seed)
-        self.network.numbers.set_edges(edges)
-        self.network.initialize(recipe.initialization, self._generator)
+        if start is None:
+            # Drawn on the CPU, so that a seed means the same network on every device.
+            self.network = EntityNetwork(architecture, pairs=pairs)
+            self.network.numbers.set_edges(edges)
+            self.network.initialize(recipe.initialization, self._generator)
+        else:
+            self.network = start.network
         self.network.to(device)
         self._dropout = torch.Generator(device).manual_seed(seed + self._team.rank)
+        self._n_samples = int(self._team.sum(torch.tensor(len(rows))))
+        counts = [self._team.sum(count) for count in rows.count_codes(architecture.n_codes)]
+        self.counts = counts if start is None else start.count(counts)
         self._optimizers = make_optimizers(
             self.network,
             optimizer=recipe.optimizer,
             weight_decay=recipe.weight_decay,
+            by_row=start is not None,
         )
+        self._shares = None if start is None else start.shares(counts, self._n_samples, device)
         self._forward = self._team.join(self.network)
-        self.counts = [self._team.sum(count) for count in rows.count_codes(architecture.n_codes)]
         self.is_smooth = recipe.is_smooth(len(self.counts))
         self._evidence: Evidence | None = None
         if any(self.is_smooth):
             n_rows = [self._team.sum(one) for one in weigh_codes(rows, architecture.n_codes)]
+            n_rows = n_rows if start is None else start.count(n_rows)
             widths = [width for _, width in architecture.table_shapes]
             self._evidence = Evidence(n_rows, widths, recipe.smooth, device)
-        self._n_samples = int(self._team.sum(torch.tensor(len(rows))))
         self._n_batches = math.ceil(self._n_samples / recipe.batch_size)
         self._best_loss, self._best_epoch = math.inf, 0
         self._best_weights: list[Tensor] | None = None
@@ -236,6 +250,9 @@ class Training:
         """Train for one epoch, and return what is known about it; None if it was stopped."""
         recipe, epoch = self.recipe, len(self.history) + 1
         loss_of = LOSSES[recipe.loss]
+        if self._shares is not None:
+            shares = choose_shares(self._shares, (epoch - 1) / recipe.epochs)
+            shares.apply(self._optimizers)
         step, n_steps = len(self.history) * self._n_batches, self._n_batches * recipe.epochs
         total = torch.zeros((), device=self._device, dtype=torch.float32)
         forget, rate = None, recipe.learning_rate
