@@ -253,3 +253,52 @@ def test_the_most_frequent_values_have_a_row_of_their_own(data, min_frequency, m
 def test_of_equally_frequent_values_the_first_in_order_are_kept():
     for order in (["d", "a", "c", "b"], ["b", "c", "a", "d"]):
         assert Vocabulary.fit(column([*order, "d"]), max_categories=3).categories == ["a", "d"]
+
+
+def count_of(values):
+    counts = ValueCounts()
+    counts.add(objects(values))
+    return counts
+
+
+@given(st.lists(st.sampled_from(VALUES), min_size=1), st.lists(st.sampled_from(VALUES)))
+def test_a_vocabulary_that_has_grown_is_that_of_all_rows_at_once(first, second):
+    known = Vocabulary.fit(objects(first))
+    grown = count_of(second).grow(known)
+    whole = Vocabulary.fit(objects(first + second))
+    assert grown.vocabulary.categories == whole.categories
+    assert grown.vocabulary.counts.tolist() == whole.counts.tolist()
+    column = objects(first + second)
+    codes = grown.vocabulary.codes(column.factors, column.n_rows)
+    assert codes.tolist() == whole.codes(column.factors, column.n_rows).tolist()
+    # Each row leads back to the one that the category had, and new ones to unseen.
+    before = known.codes(column.factors, column.n_rows)
+    assert grown.origin[codes].tolist() == np.where(codes < N_SPECIAL, codes, before).tolist()
+
+
+def test_growing_leaves_the_vocabulary_as_it_was():
+    known = Vocabulary.fit(objects(["b", "d", None]))
+    counts_before = known.counts.tolist()
+    count_of(["a", "c", "c", None]).grow(known)
+    assert known.categories == ["b", "d"]
+    assert known.counts.tolist() == counts_before
+
+
+def test_what_grows_keeps_rows_and_gives_new_ones_by_frequency_and_room():
+    known = Vocabulary.fit(objects(["b"] * 3 + ["d"] * 3 + ["rare"]), min_frequency=2)
+    new = ["a"] * 5 + ["c"] * 2 + ["once"] + ["rare"] * 4 + ["d"]
+    free = count_of(new).grow(known, min_frequency=2)
+    assert free.vocabulary.categories == ["a", "b", "c", "d", "rare"]
+    assert free.vocabulary.counts.tolist() == [0, 1 + 1, 0, 5, 3, 2, 4, 4]
+    assert free.origin.tolist() == [MISSING, RARE, UNSEEN, UNSEEN, 3, UNSEEN, 4, RARE]
+    tight = count_of(new).grow(known, min_frequency=2, max_categories=4)
+    assert tight.vocabulary.categories == ["a", "b", "d"]
+    full = count_of(new).grow(known, min_frequency=2, max_categories=1)
+    assert full.vocabulary.categories == ["b", "d"]
+
+
+def test_numbers_of_another_type_join_the_categories_that_are_known():
+    known = Vocabulary.fit(objects([1, 2, 3]))
+    grown = count_of([2.5, 2.0, 7.0]).grow(known).vocabulary
+    assert grown.categories == [1.0, 2.0, 2.5, 3.0, 7.0]
+    assert grown.counts.tolist() == [0, 0, 0, 1, 2, 1, 1, 1]

@@ -27,7 +27,8 @@ from catspace.commands.options import (
 # isort: split
 import typer  # which the options look for first
 
-from catspace.commands import experiments as experiments  # which adds a command
+from catspace.commands import experiments as experiments  # which adds a command, as
+from catspace.commands import update as update  # this one does
 from catspace.exceptions import CatspaceError
 from catspace.names import visible, visible_lines
 from catspace.terminal import PlainConsole

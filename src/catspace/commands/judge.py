@@ -94,9 +94,22 @@ def importance_grid(found: list[Record], model: Any) -> Grid:
     return grid
 
 
+def read_rows(model: Any, source: str, target: str, console: PlainConsole) -> Table:
+    """Return the rows of files whose target is known, as the model reads them; whole."""
+    table = with_known_target(_read_whole(model, source, target), target, console)
+    if not table.n_rows:
+        raise InputError(f"{source!r} has no rows with a target.")
+    return table
+
+
 def _check_target(model: Any, target: str | None) -> str:
     if not hasattr(model, "predict"):
         raise InputError(f"The model is an {type(model).__name__}, which predicts nothing.")
+    return name_target(model, target)
+
+
+def name_target(model: Any, target: str | None) -> str:
+    """Return the name of the column that a model learns to predict."""
     name = target or model.fitted_.learned.schema.target
     if name is None:
         raise InputError(

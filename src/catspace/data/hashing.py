@@ -8,14 +8,14 @@ change. It works on whole arrays; the distinct values of a column are hashed, no
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from catspace.data.kinds import Part
-from catspace.data.vocabulary import MISSING, N_SPECIAL, UNSEEN, ValueCounts, Vocabulary
+from catspace.data.vocabulary import MISSING, N_SPECIAL, UNSEEN, Growth, ValueCounts, Vocabulary
 
 # What the number 1, the text '1' and the first microsecond of 1970 start from.
 _STARTS = {"number": 1, "text": 2, "bytes": 3, "time": 4, "duration": 5, "clock": 6}
@@ -69,6 +69,10 @@ class HashedVocabulary(Vocabulary):
             found[other.rows["number"][is_own]] = self._rows(buckets)
         return found
 
+    def count(self) -> "HashedCounts":
+        """Return what counts more rows of the column."""
+        return HashedCounts(self.n_buckets)
+
     def _lookup(self, kind: str, dictionary: pa.Array) -> np.ndarray:
         missing = dictionary.is_null().to_numpy(zero_copy_only=False)
         known = np.full(len(dictionary), UNSEEN)
@@ -120,15 +124,17 @@ class HashedCounts(ValueCounts):
 
     @property
     def kinds(self) -> set[str]:
-        """The kinds of values that were met."""
+        """The kinds of values that were met, before they were hashed."""
         return self._kinds
 
-    def vocabulary(
-        self, min_frequency: int = 1, max_categories: int | None = None
-    ) -> HashedVocabulary:
-        """Return the buckets that occurred, the same whatever the blocks were."""
-        buckets = super().vocabulary(min_frequency, max_categories)
-        return HashedVocabulary.of(buckets, self.n_buckets, sorted(self._kinds))
+    def grow(
+        self, known: Vocabulary, min_frequency: int = 1, max_categories: int | None = None
+    ) -> Growth:
+        """Return a vocabulary of buckets with those that occurred here added to it."""
+        growth = super().grow(known, min_frequency, max_categories)
+        kinds = sorted({*known.kinds, *self._kinds})
+        buckets = HashedVocabulary.of(growth.vocabulary, self.n_buckets, kinds)
+        return replace(growth, vocabulary=buckets)
 
 
 def find_buckets(kind: str, values: pa.Array, n_buckets: int) -> np.ndarray:

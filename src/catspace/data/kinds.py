@@ -5,7 +5,7 @@ came in: 1, 1.0 and True are one number, the text '1' is another value. Values t
 their kind cannot tell apart are refused.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -226,3 +226,18 @@ _KIND_WORDS = {"number": "numbers", "time": "dates", "clock": "times", "duration
 def describe_kinds(kinds: Iterable[str]) -> str:
     """Return the kinds of values in words: ``numbers and text``."""
     return " and ".join(_KIND_WORDS.get(kind, kind) for kind in sorted(kinds))
+
+
+def tell_kinds(column: str, known: set[str], new: set[str]) -> tuple[str, str]:
+    """Say what a column held and holds now, and what to do about it."""
+    then, now = describe_kinds(known), describe_kinds(new)
+    message = f"Column {column!r} held {then} in fit and holds {now} now"
+    return message, f"convert the column to {then} first."
+
+
+def check_kinds(column: str, known: Collection[str], new: Collection[str]) -> None:
+    """Raise where a column holds other kinds of values than it did: no category would be met."""
+    unknown = {*new} - {*known}
+    if known and unknown:
+        message, hint = tell_kinds(column, {*known}, unknown)
+        raise InputError(f"{message}.", hint=hint)

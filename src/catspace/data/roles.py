@@ -80,7 +80,7 @@ class Roles:
         buckets = _counts_by_column("hash_buckets", hashed, expanded.names)
         groups = read_groups(shared_vectors)
         check_groups(groups, categorical, rules, buckets)
-        most = _most_categories(max_categories, categorical)
+        most = most_categories(max_categories, categorical)
         return cls(
             tuple(categorical),
             tuple(numbers),
@@ -165,7 +165,7 @@ def _named_columns(categorical_features: Any, table: Table) -> set[str] | None:
     return found
 
 
-def _most_categories(max_categories: Any, categorical: Sequence[str]) -> dict[str, int]:
+def most_categories(max_categories: Any, categorical: Sequence[str]) -> dict[str, int]:
     """Return how many vectors a column may have, for columns with a limit."""
     if max_categories is None:
         return {}

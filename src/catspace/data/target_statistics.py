@@ -172,10 +172,23 @@ class TargetStatistics:
         """Whether the target is one of several classes."""
         return self.kind == "class" or (self.kind == "auto" and self._may_be_classes)
 
-    def target(self) -> Target:
-        """Return the target, or say what stands in the way."""
+    def check(self) -> None:
+        """Raise where some values can be learned by no target of this kind."""
         if self._missing.count:
             raise not_finite(self._missing.row, self._missing.count, has_nan=True)
+        if self.is_class:
+            return
+        if self._infinite.count:
+            raise not_finite(self._infinite.row, self._infinite.count, has_nan=False)
+        if self._outside.count:
+            flaw = self._outside
+            raise outside(self.transform, flaw.value, flaw.row, flaw.count)
+        if self._large.count:
+            raise too_large(self._large.value, self._large.row)
+
+    def target(self) -> Target:
+        """Return the target, or say what stands in the way."""
+        self.check()
         if self.is_class:
             self._check_classes()
             labels = np.empty(0) if self._classes is None else self._classes.labels
@@ -187,13 +200,6 @@ class TargetStatistics:
                     "classes without this warning.",
                 )
             return ClassTarget(labels)
-        if self._infinite.count:
-            raise not_finite(self._infinite.row, self._infinite.count, has_nan=False)
-        if self._outside.count:
-            flaw = self._outside
-            raise outside(self.transform, flaw.value, flaw.row, flaw.count)
-        if self._large.count:
-            raise too_large(self._large.value, self._large.row)
         if len(self._kept) > 1:
             return learn_target(np.concatenate(self._kept), self.kind, self.transform)
         assert self._moments is not None  # a table without rows has been refused
@@ -215,15 +221,30 @@ class TargetStatistics:
                 "else predict another column, or put similar values into one class.",
             )
 
-    def class_weights(self, class_weight: Any) -> np.ndarray | None:
-        """Return the weight of each class by the parameter of that name; None where it has none."""
+    def class_weights(
+        self, class_weight: Any, known: ClassTarget | None = None
+    ) -> np.ndarray | None:
+        """Return the weight of each class by the parameter of that name; None where it has none.
+
+        Parameters
+        ----------
+        class_weight : dict, "balanced" or None
+        known : ClassTarget, optional
+            The classes, where a model knows them already; some of them may not have been met.
+        """
         if class_weight is None or self._classes is None:
             return None
-        counts = self._classes.counts
+        labels, counts = self._classes.labels, self._classes.counts
+        if known is not None:
+            labels, counts = known.classes, np.zeros(known.n_outputs, dtype=counts.dtype)
+            counts[known.encode(self._classes.labels)] = self._classes.counts
         if isinstance(class_weight, str):  # "balanced", by what was counted in all blocks
-            return np.asarray(counts.sum() / (len(counts) * counts))
+            is_met = counts > 0
+            weights = np.zeros(len(counts))
+            weights[is_met] = counts.sum() / (is_met.sum() * counts[is_met])
+            return weights
         try:
-            weights = np.asarray(compute_sample_weight(class_weight, self._classes.labels))
+            weights = np.asarray(compute_sample_weight(class_weight, labels))
         except ValueError as error:
             raise ParameterError(f"class_weight does not fit the target: {error}.") from None
         if not weights.any():
@@ -232,10 +253,19 @@ class TargetStatistics:
             )
         return weights
 
-    def mean_weight(self, by_class: np.ndarray | None = None) -> float:
+    def check_known(self, known: ClassTarget) -> None:
+        """Raise where a class was met that a model does not know."""
+        if self._classes is not None:
+            known.encode(self._classes.labels)
+
+    def mean_weight(
+        self, by_class: np.ndarray | None = None, known: ClassTarget | None = None
+    ) -> float:
         """Return the mean weight of a row, each times the weight of its class."""
         if by_class is None or self._classes is None:
             return self.weight_sum / self.n_samples
+        if known is not None:
+            by_class = by_class[known.encode(self._classes.labels)]
         return float(by_class @ self._classes.weights) / self.n_samples
 
     def _keep(self, targets: list[np.ndarray]) -> None:

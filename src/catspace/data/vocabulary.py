@@ -16,12 +16,12 @@ from catspace.data.kinds import (
     InexactError,
     Part,
     convert_exactly,
-    describe_kinds,
     factorize,
     find_positions,
     merge_counts,
     naming,
     sort_counts,
+    tell_kinds,
 )
 from catspace.data.table import Column
 from catspace.exceptions import UnknownCategoryError, did_you_mean, warn
@@ -115,6 +115,10 @@ class Vocabulary:
         for kind, values in self.values.items():
             found.extend(values.filter(pa.array(self.rows[kind] >= N_SPECIAL)).to_pylist())
         return found
+
+    def count(self) -> "ValueCounts":
+        """Return what counts more rows of the column, for `ValueCounts.grow`."""
+        return ValueCounts()
 
     def encode(self, column: Column, *, is_date_part: bool = False) -> np.ndarray:
         """Return the embedding row of each value.
@@ -231,6 +235,19 @@ class Vocabulary:
         return did_you_mean(category, shown) if isinstance(category, str) else ""
 
 
+@dataclass(frozen=True)
+class Growth:
+    """A vocabulary that has met more rows, and where its rows come from."""
+
+    vocabulary: Vocabulary
+    # int64 of shape (n_codes,): the row that each row was before. UNSEEN for a category that is
+    # new, RARE for one that was rare.
+    origin: np.ndarray
+
+
+_EMPTY = Vocabulary({}, {}, np.zeros(N_SPECIAL, dtype=np.int64))
+
+
 class ValueCounts:
     """How often each value of a column occurs, counted block by block.
 
@@ -269,22 +286,62 @@ class ValueCounts:
 
     def vocabulary(self, min_frequency: int = 1, max_categories: int | None = None) -> Vocabulary:
         """Return the categories, the same whatever the blocks were."""
-        values, frequencies, rows = {}, {}, {}
-        for kind in sorted(self._values):
-            values[kind], frequencies[kind] = sort_counts(self._values[kind], self._counts[kind])
-        is_kept = _choose(frequencies, min_frequency, max_categories)
-        row_counts = [np.zeros(N_SPECIAL, dtype=np.int64)]
-        n_present, next_row = 0, N_SPECIAL
+        return self.grow(_EMPTY, min_frequency, max_categories).vocabulary
+
+    def grow(
+        self, known: Vocabulary, min_frequency: int = 1, max_categories: int | None = None
+    ) -> "Growth":
+        """Return a vocabulary with what was counted here added to it.
+
+        Its categories keep rows of their own, whatever they are counted now. All others need
+        ``min_frequency`` rows here, and room below ``max_categories``: also those that were rare,
+        since how often each rare value was met is not kept.
+
+        Rows are numbered anew, in the order of the values, as if all had been met at once.
+        """
+        values, frequencies, before = {}, {}, {}
+        for kind in sorted({*known.values, *self._values}):
+            values[kind], frequencies[kind], before[kind] = self._join(known, kind)
+        is_kept = _choose(
+            {kind: frequency[before[kind] < N_SPECIAL] for kind, frequency in frequencies.items()},
+            min_frequency,
+            None if max_categories is None else max_categories - known.n_categories,
+            has_rare=any((known.rows[kind] == RARE).any() for kind in known.rows),
+        )
+        rows, origin = {}, [np.arange(N_SPECIAL)]
+        row_counts = [known.counts[:N_SPECIAL].copy()]
+        next_row = N_SPECIAL
         for kind, frequency in frequencies.items():
-            kept = is_kept[kind]
-            rows[kind] = np.full(len(kept), RARE, dtype=np.int64)
-            rows[kind][kept] = next_row + np.arange(kept.sum())
-            next_row += int(kept.sum())
-            n_present += int(frequency.sum())
-            row_counts[0][RARE] += frequency[~kept].sum()
-            row_counts.append(frequency[kept])
-        row_counts[0][MISSING] = self._n_rows - n_present
-        return Vocabulary(values, rows, np.concatenate(row_counts).astype(np.int64))
+            has_row = before[kind] >= N_SPECIAL
+            has_row[~has_row] = is_kept[kind]
+            rows[kind] = np.full(len(has_row), RARE, dtype=np.int64)
+            rows[kind][has_row] = next_row + np.arange(has_row.sum())
+            next_row += int(has_row.sum())
+            row_counts[0][RARE] += frequency[~has_row].sum()
+            row_counts[0][MISSING] -= frequency.sum()
+            from_row = before[kind][has_row]
+            earlier = np.where(from_row >= N_SPECIAL, known.counts[from_row], 0)
+            row_counts.append(frequency[has_row] + earlier)
+            origin.append(from_row)
+        row_counts[0][MISSING] += self._n_rows
+        counts = np.concatenate(row_counts).astype(np.int64)
+        grown = replace(known, values=values, rows=rows, counts=counts)
+        return Growth(grown, np.concatenate(origin))
+
+    def _join(self, known: Vocabulary, kind: str) -> tuple[pa.Array, np.ndarray, np.ndarray]:
+        """Return all values of a kind, how often each was counted here, and its row before.
+
+        That is UNSEEN for a value that is new.
+        """
+        arrays, counts = self._values.get(kind, []), self._counts.get(kind, [])
+        if kind not in known.values:
+            values, frequency = sort_counts(arrays, counts)
+            return values, frequency, np.full(len(values), UNSEEN, dtype=np.int64)
+        met = known.values[kind]
+        values, frequency = sort_counts([met, *arrays], [np.zeros(len(met), np.int64), *counts])
+        before = np.full(len(values), UNSEEN, dtype=np.int64)
+        before[find_positions(convert_exactly(met, values.type), values)] = known.rows[kind]
+        return values, frequency, before
 
     def _extend(self, kind: str, values: Sequence[pa.Array], counts: Sequence[np.ndarray]) -> None:
         kept, kept_counts = self._values.setdefault(kind, []), self._counts.setdefault(kind, [])
@@ -316,15 +373,19 @@ def category_array(
 
 
 def _choose(
-    frequencies: Mapping[str, np.ndarray], min_frequency: int, max_categories: int | None
+    frequencies: Mapping[str, np.ndarray],
+    min_frequency: int,
+    max_categories: int | None,
+    *,
+    has_rare: bool = False,
 ) -> dict[str, np.ndarray]:
     """Return which values of each kind have a row of their own, from how often each occurs."""
     frequency = np.concatenate([np.empty(0, dtype=np.int64), *frequencies.values()])
     kept = frequency >= min_frequency
-    has_rare = not kept.all()
+    has_rare = has_rare or not kept.all()
     if max_categories is not None and kept.sum() + has_rare > max_categories:
         # As in scikit-learn, the vector that the others have in common is one of them.
-        kept[np.argsort(-frequency, kind="stable")[max_categories - 1 :]] = False
+        kept[np.argsort(-frequency, kind="stable")[max(0, max_categories - 1) :]] = False
     ends = np.cumsum([len(part) for part in frequencies.values()])
     return {
         kind: kept[end - len(frequencies[kind]) : end]
@@ -341,8 +402,5 @@ def _is_all_unseen(codes: np.ndarray) -> bool:
 
 
 def _warn_about_kinds(column: str, known: set[str], new: set[str]) -> None:
-    then, now = describe_kinds(known), describe_kinds(new)
-    warn(
-        f"Column {column!r} held {then} in fit and holds {now} now, so its values count as unseen.",
-        hint=f"convert the column to {then} first.",
-    )
+    message, hint = tell_kinds(column, known, new)
+    warn(f"{message}, so its values count as unseen.", hint=hint)

@@ -199,14 +199,18 @@ def _settle(
 
 
 def _pack_pairs(means: PairMeans | None) -> tuple[Any, ...] | None:
-    return None if means is None else (means.pairs, means.keys, means.values[:-1])
+    if means is None:
+        return None
+    prior = None if means.prior is None else torch.from_numpy(means.prior)
+    return (means.pairs, means.keys, means.values[:-1], prior)
 
 
 def _unpack_pairs(packed: tuple[Any, ...] | None, n_codes: Sequence[int]) -> PairMeans | None:
     if packed is None:
         return None
-    pairs, keys, values = packed
-    return PairMeans(pairs, n_codes, keys.numpy(), values.numpy())
+    pairs, keys, values, prior = packed
+    known = None if prior is None else prior.numpy()
+    return PairMeans(pairs, n_codes, keys.numpy(), values.numpy(), known)
 
 
 def _any_worker(is_true: bool) -> bool:

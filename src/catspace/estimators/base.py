@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from catspace.data.encoding import Encoded
@@ -16,8 +18,10 @@ from catspace.estimators.fitted import Fitted
 from catspace.estimators.fitting import Fit, OnEpoch, check_use
 from catspace.estimators.parameters import pack_parameter, unpack_parameter
 from catspace.estimators.shared import SharedParameters
+from catspace.estimators.updating import update
 from catspace.exceptions import InputError, shorten
 from catspace.model.plan import make_device
+from catspace.model.settings import plain_torch
 from catspace.preparation.prepare import Given, Prepared
 from catspace.validation import check_column_names
 
@@ -98,6 +102,79 @@ class EmbeddingEstimator(
         """Return what fit learns."""
         job = self.start_fit()
         return job.run(given, judges, on_epoch=on_epoch, on_prepared=on_prepared).fitted
+
+    def partial_fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, on_epoch: OnEpoch | None = None
+    ) -> Self:
+        """Go on learning from new rows: the model is of Monday, and on Tuesday there is a new shop.
+
+        Categories that are new get vectors of their own, which start at *unseen* and are learned
+        first. Whatever rests on rows of before moves by the share of its rows that are new, so that
+        it is not forgotten. Scales, bins and the classes of the target stay what they were in fit.
+        Only the new rows are read, in about 200 steps; many rows take as many epochs as in a fit.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Or files, as in `fit`; with the columns of fit, which hold what they held there.
+        y : array-like of shape (n_samples,), or str
+            The target, or the name of the column of ``X`` that holds it. Of classes, those of fit.
+        sample_weight : array-like of shape (n_samples,), or str, optional
+            As in `fit`; weights are compared with each other, not with those of earlier rows.
+        on_epoch : callable, optional
+            As in `fit`. Epochs are counted on from those of fit, in ``history_`` too.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        It can be called as often as there are new rows, after `fit` and after `catspace.load`.
+        Where it fails, and after Ctrl-C, the model is as it was before.
+
+        Parameters stay as they are. Those that shape the networks, and ``smooth``, count in fit
+        alone; vectors of ``frozen_columns`` stay as they are. ``early_stopping`` holds back no rows
+        of an update, since new rows are few. A value with fewer new rows than ``min_frequency`` (a
+        share: of all rows until now) is rare, also one that was rare before, since rows of rare
+        values are counted together. Categories that have a vector keep it; where they are as many
+        as ``max_categories``, new ones are rare. With ``hash_buckets`` what is new are buckets, and
+        with ``discretize`` and ``date_parts`` bins and parts that no row was in. "balanced" weighs
+        the classes by the new rows.
+
+        There is no ``warm_start``: a second call of `fit` is a model of its rows alone.
+
+        Examples
+        --------
+        >>> from catspace import EmbeddingRegressor, make_sales
+        >>> sales = make_sales(n_rows=2_000, n_stores=20, random_state=0, backend="pandas")
+        >>> is_new = sales.X["store"] == 20
+        >>> model = EmbeddingRegressor(target_transform="log", smooth=4, random_state=0)
+        >>> model = model.fit(sales.X[~is_new], sales.y[~is_new])
+        >>> model.embeddings_["store"]
+        Embedding('store': 19 categories in 10 dimensions)
+        >>> model.partial_fit(sales.X[is_new], sales.y[is_new]).embeddings_["store"]
+        Embedding('store': 20 categories in 10 dimensions)
+        """
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"partial_fit goes on from a model that is fitted, and this {type(self).__name__} "
+                "is not.\nHint: call fit with the first rows, or load a model that was saved."
+            )
+        parameters = self.get_params(deep=False)
+        # What vectors started from is in them by now, and is not known any more after `load`.
+        started = {"initial_vectors": None, "frozen_columns": None}
+        job = Fit(type(self).__name__, {**parameters, **started}, self._target_kind())
+        with plain_torch():
+            self.fitted_ = update(
+                job,
+                self.fitted_,
+                Given(X, y, sample_weight),
+                frozen=self.frozen_columns or (),
+                n_jobs=effective_n_jobs(self.n_jobs),
+                on_epoch=on_epoch,
+            )
+        return self
 
     def start_fit(self) -> Fit:
         """Return a fit with the parameters that the estimator has now, which are checked."""

@@ -174,6 +174,8 @@ class Fitted:
         if pairs is not None:
             arrays["pairs.keys"] = pairs.keys.cpu().numpy()
             arrays["pairs.values"] = pairs.values[:-1].cpu().numpy()
+            if pairs.prior is not None:
+                arrays["pairs.prior"] = pairs.prior
         shape = asdict(self.networks[0].architecture)
         if not shape["table_of"]:  # as in files that know nothing of it
             del shape["table_of"]
@@ -252,6 +254,7 @@ def _restore_pairs(
             architecture.n_codes,
             np.array(arrays["pairs.keys"]),
             np.array(arrays["pairs.values"]),
+            np.array(arrays["pairs.prior"]) if "pairs.prior" in arrays else None,
         )
 
 

@@ -22,8 +22,10 @@ from catspace.model.losses import check_loss
 from catspace.model.memory import available_memory, show_bytes
 from catspace.model.plan import TrainingPlan, check_parameters, make_plan, parse_device
 from catspace.model.progress import TrainingProgress
+from catspace.model.recipe import Recipe
 from catspace.model.settings import plain_torch
 from catspace.model.training import Epoch, Trained, train_networks
+from catspace.model.updating import Update
 from catspace.preparation.given import read_given
 from catspace.preparation.learning import Learned
 from catspace.preparation.prepare import Given, Preparation, Prepared
@@ -93,6 +95,10 @@ class Fit:
     def plan(self, learned: Learned, numbers: np.ndarray, n_samples: int) -> TrainingPlan:
         """Return what there is to train, on so many rows, of which some have these numbers."""
         return make_plan(self._parameters, learned, numbers, n_samples, self._random, self._given)
+
+    def plan_update(self, update: Update, known: Recipe | None) -> TrainingPlan:
+        """Return what there is to train in an update of networks that were trained so."""
+        return update.plan(self._parameters, known, self._random)
 
     @contextmanager
     def progress(

@@ -32,6 +32,11 @@ class DenseAdam:
         How much of the moments is kept at each step.
     is_decoupled : bool
         Whether decay shrinks the weights (AdamW), or is a penalty on them (Adam).
+
+    Attributes
+    ----------
+    share : float
+        Of the learning rate, that these weights move at.
     """
 
     def __init__(
@@ -41,7 +46,7 @@ class DenseAdam:
         betas: tuple[float, float],
         is_decoupled: bool,
     ) -> None:
-        self.betas = betas
+        self.betas, self.share = betas, 1.0
         self._kernel = torch._fused_adamw_ if is_decoupled else torch._fused_adam_
         self.groups = [_Group.of(list(weights), decay) for weights, decay in groups]
 
@@ -57,7 +62,7 @@ class DenseAdam:
                 group.squares,
                 [],
                 [group.step] * len(group.weights),
-                lr=rate,
+                lr=rate * self.share,
                 beta1=self.betas[0],
                 beta2=self.betas[1],
                 weight_decay=group.decay,
@@ -113,10 +118,16 @@ class RowAdam:
         With sparse gradients, as ``functional.embedding(…, sparse=True)`` gives them.
     betas : tuple of float
         How much of the moments is kept at each step that meets a row.
+
+    Attributes
+    ----------
+    shares : list of tensors of shape (n_rows,), or None
+        Of the learning rate, that each row of each table moves at; None is all of it.
     """
 
     def __init__(self, tables: Iterable[Tensor], *, betas: tuple[float, float]) -> None:
         self.tables, self.betas, self._n_steps = list(tables), betas, 0
+        self.shares: list[Tensor | None] = [None] * len(self.tables)
         self.means, self.squares = (
             [torch.zeros_like(table) for table in self.tables] for _ in range(2)
         )
@@ -125,8 +136,9 @@ class RowAdam:
     def step(self, rate: float) -> None:
         """Move the rows that have a gradient, at this learning rate."""
         self._n_steps += 1
-        for table, means, squares in zip(self.tables, self.means, self.squares, strict=True):
-            self._move(table, means, squares, rate)
+        moments = zip(self.tables, self.means, self.squares, self.shares, strict=True)
+        for table, means, squares, shares in moments:
+            self._move(table, means, squares, shares, rate)
 
     def state(self) -> dict[str, Any]:
         """Return what changes from step to step."""
@@ -139,7 +151,9 @@ class RowAdam:
             for moment, found in zip(moments, kept, strict=True):
                 moment.copy_(found)
 
-    def _move(self, table: Tensor, means: Tensor, squares: Tensor, rate: float) -> None:
+    def _move(
+        self, table: Tensor, means: Tensor, squares: Tensor, shares: Tensor | None, rate: float
+    ) -> None:
         beta1, beta2 = self.betas
         by_row = table.grad.coalesce()  # type: ignore[union-attr]  # adds up what a row gets
         rows, gradient = by_row.indices()[0], by_row.values()  # (n_met,), (n_met, dim)
@@ -150,6 +164,8 @@ class RowAdam:
         # The moments start at zero; this makes up for it, by the steps of the table as a whole.
         scale = square.div_(1 - beta2**self._n_steps).sqrt_().add_(_EPSILON)
         size = -rate / (1 - beta1**self._n_steps)
+        if shares is not None:
+            mean = mean * shares.index_select(0, rows)[:, None]
         # Every row is there once, so copying is adding; index_add_ takes three times as long.
         moved = table.index_select(0, rows).addcdiv_(mean, scale, value=size)
         table.index_copy_(0, rows, moved)
@@ -169,8 +185,35 @@ def sparse_tables(
     return [i for i, (rows, width) in enumerate(shapes) if rows * width >= SPARSE_FROM]
 
 
+@dataclass(frozen=True)
+class Shares:
+    """Of the learning rate, what weights move at that have learned before."""
+
+    tables: Sequence[Tensor]  # of shape (n_codes,): of each row of each table
+    layers: float  # of all other weights
+
+    def of_new(self) -> "Shares":
+        """Return those where only rows move that have learned nothing yet."""
+        return Shares([(table == 1).to(table) for table in self.tables], 0.0)
+
+    def apply(self, optimizers: Iterable[DenseAdam | RowAdam], sparse: Iterable[int]) -> None:
+        """Let the weights of a network move so from the next step on.
+
+        Parameters
+        ----------
+        optimizers : iterable of DenseAdam or RowAdam
+        sparse : iterable of int
+            The positions of the tables that are updated row by row.
+        """
+        for optimizer in optimizers:
+            if isinstance(optimizer, RowAdam):
+                optimizer.shares = [self.tables[i] for i in sparse]
+            else:
+                optimizer.share = self.layers
+
+
 def make_optimizers(
-    network: EntityNetwork, *, optimizer: str, weight_decay: float
+    network: EntityNetwork, *, optimizer: str, weight_decay: float, by_row: bool = False
 ) -> list[DenseAdam | RowAdam]:
     """Return what moves the weights of a network: Adam, and `RowAdam` where tables are large.
 
@@ -180,17 +223,21 @@ def make_optimizers(
         Is told which of its tables shall have sparse gradients. Weights that need none stay.
     optimizer : {"adamw", "adam"}
     weight_decay : float
+    by_row : bool
+        Whether all tables are updated row by row, so that rows can have rates of their own.
     """
     tables = list(network.input.tables)
-    large = sparse_tables(
-        network.architecture,
-        optimizer=optimizer,
-        weight_decay=weight_decay,
-        device=network.dense_layers[0].weight.device,
-    )
-    network.input.sparse = [i for i in large if tables[i].requires_grad]
-    by_row = [tables[i] for i in network.input.sparse]
-    apart = {id(weight) for weight in by_row}
+    wanted: Iterable[int] = range(len(tables))
+    if not by_row:
+        wanted = sparse_tables(
+            network.architecture,
+            optimizer=optimizer,
+            weight_decay=weight_decay,
+            device=network.dense_layers[0].weight.device,
+        )
+    network.input.sparse = [i for i in wanted if tables[i].requires_grad]
+    large = [tables[i] for i in network.input.sparse]
+    apart = {id(weight) for weight in large}
     whole: list[Tensor] = [
         one for one in network.parameters() if id(one) not in apart and one.requires_grad
     ]
@@ -208,4 +255,4 @@ def make_optimizers(
         ]
     groups = [(weights, decay) for weights, decay in groups if weights]
     dense = DenseAdam(groups, betas=betas, is_decoupled=is_decoupled)
-    return [dense, RowAdam(by_row, betas=betas)] if by_row else [dense]
+    return [dense, RowAdam(large, betas=betas)] if large else [dense]

@@ -51,6 +51,8 @@ class PairMeans(nn.Module):
         The pairs of codes that were met, as `pair_keys` numbers them; rising.
     values : float array of shape (n_keys, n_values)
         What is told of each.
+    prior : float array of shape (n_values,), optional
+        The mean of each goal over all rows that they were learned from, where it is known.
     """
 
     def __init__(
@@ -59,8 +61,10 @@ class PairMeans(nn.Module):
         n_codes: Sequence[int],
         keys: np.ndarray,
         values: np.ndarray,
+        prior: np.ndarray | None = None,
     ) -> None:
         super().__init__()
+        self.prior = prior
         self.pairs, self.n_codes = tuple(pairs), tuple(n_codes)
         self.keys: Tensor
         self.values: Tensor
@@ -77,14 +81,46 @@ class PairMeans(nn.Module):
 
     def forward(self, codes: Tensor) -> Tensor:
         """Map codes (columns, batch) to numbers (batch, width)."""
+        told = self.values[self._places(codes)]  # (n_pairs, batch, n_values)
+        return told.transpose(0, 1).reshape(codes.shape[1], -1)
+
+    def met(self, codes: Tensor) -> Tensor:
+        """Map codes (columns, batch) to whether a pair was met (n_pairs, batch)."""
+        return self._places(codes) < len(self.keys)
+
+    def _places(self, codes: Tensor) -> Tensor:
+        """Map codes (columns, batch) to rows of ``values`` (n_pairs, batch)."""
         wanted = pair_keys(codes, self.pairs, self.n_codes)  # (n_pairs, batch)
         if not len(self.keys):
-            places = torch.zeros_like(wanted)
-        else:
-            places = torch.searchsorted(self.keys, wanted).clamp_(max=len(self.keys) - 1)
-            places[self.keys[places] != wanted] = len(self.keys)
-        told = self.values[places]  # (n_pairs, batch, n_values)
-        return told.transpose(0, 1).reshape(codes.shape[1], -1)
+            return torch.zeros_like(wanted)
+        places = torch.searchsorted(self.keys, wanted).clamp_(max=len(self.keys) - 1)
+        places[self.keys[places] != wanted] = len(self.keys)
+        return places
+
+    def renumbered(self, origins: Sequence[np.ndarray]) -> "PairMeans":
+        """Return what is told when the codes of each column have new numbers.
+
+        Parameters
+        ----------
+        origins : sequence of int arrays of shape (n_codes,)
+            The code that each code was before. Codes that come from a special one are new, unless
+            they are that one: nothing is told of them.
+        """
+        n_codes = [len(origin) for origin in origins]
+        now = [_inverse(origin, n) for origin, n in zip(origins, self.n_codes, strict=True)]
+        starts = np.cumsum([0, *(self.n_codes[a] * self.n_codes[b] for a, b in self.pairs)])
+        keys = self.keys.cpu().numpy()
+        pair = np.searchsorted(starts, keys, side="right") - 1
+        moved = np.empty_like(keys)
+        start = 0
+        for i, (a, b) in enumerate(self.pairs):
+            first, second = np.divmod(keys[pair == i] - starts[i], self.n_codes[b])
+            moved[pair == i] = start + now[a][first] * n_codes[b] + now[b][second]
+            start += n_codes[a] * n_codes[b]
+        # Codes keep their order within a kind of values, but kinds may have come in between.
+        order = np.argsort(moved)
+        values = self.values[:-1].cpu().numpy()[order]
+        return PairMeans(self.pairs, n_codes, moved[order], values, self.prior)
 
 
 class LearnedPairs(NamedTuple):
@@ -110,7 +146,13 @@ def pair_keys(codes: Tensor, pairs: Sequence[Pair], n_codes: Sequence[int]) -> T
 
 
 def learn_pairs(
-    rows: Rows, pairs: Sequence[Pair], n_codes: Sequence[int], goals: np.ndarray, seed: int
+    rows: Rows,
+    pairs: Sequence[Pair],
+    n_codes: Sequence[int],
+    goals: np.ndarray,
+    seed: int,
+    *,
+    prior: np.ndarray | None = None,
 ) -> LearnedPairs:
     """Return what rows say of pairs of their categories.
 
@@ -124,6 +166,8 @@ def learn_pairs(
         What `goals_of` returns for the rows.
     seed : int
         Spreads the rows over folds.
+    prior : float array of shape (n_values,), optional
+        What is known of a goal without any pair; by default its mean over the rows.
     """
     keys, place = np.unique(
         pair_keys(rows.codes.cpu(), pairs, n_codes).numpy(), return_inverse=True
@@ -138,14 +182,49 @@ def learn_pairs(
     ]
     by_fold = np.stack(parts, axis=-1)  # (n_keys, folds, 1 + n_values)
     every = by_fold.sum(axis=1)
-    prior = np.average(goals, axis=0, weights=weight)
+    if prior is None:
+        prior = np.average(goals, axis=0, weights=weight)
     is_share = rows.target.dtype == torch.int64
     of_others = (every[:, None] - by_fold)[place, fold]  # (n_pairs, n_samples, 1 + n_values)
     told = _tell(of_others, prior, is_share=is_share).astype(np.float32)
-    means = PairMeans(pairs, n_codes, keys, _tell(every, prior, is_share=is_share))
+    means = PairMeans(pairs, n_codes, keys, _tell(every, prior, is_share=is_share), prior)
     return LearnedPairs(
         means, torch.from_numpy(told.transpose(1, 0, 2).reshape(len(rows), -1)).to(rows.numbers)
     )
+
+
+def learn_more_pairs(known: PairMeans, rows: Rows, goals: np.ndarray, seed: int) -> LearnedPairs:
+    """Return what is known of pairs together with what more rows say of those not met before.
+
+    Of pairs that were met before, all rows are told what was known of them: networks have learned
+    what these numbers mean.
+
+    Parameters
+    ----------
+    known : PairMeans
+        With the numbers of codes that the rows have.
+    rows, goals, seed
+        As in `learn_pairs`.
+    """
+    found = learn_pairs(rows, known.pairs, known.n_codes, goals, seed, prior=known.prior)
+    codes = rows.codes
+    met = known.met(codes).T.repeat_interleave(known.values.shape[1], dim=1)  # (n_samples, width)
+    told = torch.where(met, known(codes), found.told)
+    old, new = known.keys.numpy(), found.means.keys.numpy()
+    is_new = ~np.isin(new, old)
+    keys = np.concatenate([old, new[is_new]])
+    order = np.argsort(keys)
+    values = np.concatenate([known.values[:-1].numpy(), found.means.values[:-1].numpy()[is_new]])
+    means = PairMeans(known.pairs, known.n_codes, keys[order], values[order], found.means.prior)
+    return LearnedPairs(means, told)
+
+
+def _inverse(origin: np.ndarray, n_before: int) -> np.ndarray:
+    """Return the code that each code of before has now; shape (n_before,)."""
+    now = np.full(n_before, -1, dtype=np.int64)
+    # Backwards, so that of several codes that come from a special one that one itself counts.
+    now[origin[::-1]] = np.arange(len(origin))[::-1]
+    return now
 
 
 def goals_of(rows: Rows, n_outputs: int) -> np.ndarray:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from catspace.exceptions import CatspaceError
 from catspace.model.evidence import Evidence
+from catspace.model.known import Known, choose_shares
 from catspace.model.losses import find_loss, sum_losses, weighted_mean
 from catspace.model.network import Architecture, EntityNetwork
 from catspace.model.optimizer import make_optimizers
@@ -66,11 +67,12 @@ def train_networks(
     pairs: PairMeans | None = None,
     starts: Starts | None = None,
     validation: RowSource | None = None,
+    known: Sequence[Known] | None = None,
     device: torch.device | None = None,
     n_jobs: int = 1,
     listener: Listener = lambda epoch: None,
 ) -> list[Trained]:
-    """Train one network for each seed, side by side.
+    """Train one network for each seed, side by side; from anew, or each from a start.
 
     Each network draws from a generator of its own and is never computed by more than one thread
     at a time, so its weights depend on its seed alone and not on ``n_jobs``. The networks take
@@ -92,6 +94,7 @@ def train_networks(
             pairs=pairs,
             starts=starts,
             validation=validation,
+            known=None if known is None else known[index],
             device=device,
             stop=stop,
         )
@@ -179,6 +182,9 @@ class Training:
         Of the tables whose vectors are given.
     validation : RowSource, optional
         To judge each epoch by; on the device.
+    known : Known, optional
+        What it goes on from: a network that has learned from other rows. It is that very network
+        which learns. By default one is drawn.
     device : torch.device
     stop : threading.Event, optional
         Ends the epoch after the current batch.
@@ -200,6 +206,7 @@ class Training:
         pairs: PairMeans | None = None,
         starts: Starts | None = None,
         validation: RowSource | None,
+        known: Known | None = None,
         device: torch.device,
         stop: threading.Event | None = None,
         team: Team | None = None,
@@ -208,37 +215,44 @@ class Training:
         self.index, self.history = index, list[Epoch]()
         self._rows, self.recipe, self._validation, self._device = rows, recipe, validation, device
         self._stop, self._team = stop or threading.Event(), team or Alone()
-        # Drawn on the CPU, so that a seed means the same network on every device.
-        self.network = EntityNetwork(architecture, pairs=pairs)
         self._generator = torch.Generator().manual_seed(seed)
-        self.network.numbers.set_edges(edges)
-        self.network.initialize(recipe.initialization, self._generator)
+        if known is None:
+            # Drawn on the CPU, so that a seed means the same network on every device.
+            self.network = EntityNetwork(architecture, pairs=pairs)
+            self.network.numbers.set_edges(edges)
+            self.network.initialize(recipe.initialization, self._generator)
+        else:
+            self.network = known.network
         if layers_of is not None:
             self.network.keep_layers(layers_of)
         self.starts = starts or {}
         place_at(self.network.input.tables, self.starts)
         self.network.to(device)
         self._dropout = torch.Generator(device).manual_seed(seed + self._team.rank)
+        self._n_samples = int(self._team.sum(torch.tensor(len(rows))))
+        met = architecture.add_up(rows.count_codes(architecture.n_codes))
+        counts = [self._team.sum(count) for count in met]
+        self.counts = counts if known is None else known.count(counts)
         self._optimizers = make_optimizers(
             self.network,
             optimizer=recipe.optimizer,
             weight_decay=recipe.weight_decay,
+            by_row=known is not None,
         )
+        self._shares = None if known is None else known.shares(counts, self._n_samples, device)
         self._forward = self._team.join(self.network)
-        counts = architecture.add_up(rows.count_codes(architecture.n_codes))
-        self.counts = [self._team.sum(count) for count in counts]
         self.is_smooth = recipe.is_smooth(len(self.counts))
         self._evidence: Evidence | None = None
         if any(self.is_smooth):
             weights = architecture.add_up(weigh_codes(rows, architecture.n_codes))
             n_rows = [self._team.sum(one) for one in weights]
+            n_rows = n_rows if known is None else known.count(n_rows)
             given = {
                 i: self.starts[table]
                 for i, table in enumerate(architecture.tables)
                 if table in self.starts
             }
             self._evidence = Evidence(n_rows, architecture.widths, recipe.smooth, device, given)
-        self._n_samples = int(self._team.sum(torch.tensor(len(rows))))
         self._n_batches = math.ceil(self._n_samples / recipe.batch_size)
         self._best_loss, self._best_epoch = math.inf, 0
         self._best_weights: list[Tensor] | None = None
@@ -255,6 +269,9 @@ class Training:
         """Train for one epoch, and return what is known about it; None if it was stopped."""
         recipe, epoch = self.recipe, len(self.history) + 1
         loss_of = find_loss(recipe)
+        if self._shares is not None:
+            shares = choose_shares(self._shares, (epoch - 1) / recipe.epochs)
+            shares.apply(self._optimizers, self.network.input.sparse)
         step, n_steps = len(self.history) * self._n_batches, self._n_batches * recipe.epochs
         total = torch.zeros((), device=self._device, dtype=torch.float32)
         forget, rate = None, recipe.learning_rate

@@ -17,7 +17,12 @@ from catspace.data.table import Table
 from catspace.data.target import ClassTarget, Target, target_from_state, transform_of
 from catspace.data.target_statistics import TargetStatistics
 from catspace.exceptions import InputError
-from catspace.preparation.tables import LabelledTable
+from catspace.preparation.tables import (
+    LabelledBlocks,
+    LabelledTable,
+    OneBlock,
+    open_labelled,
+)
 from catspace.storage.blocks import Kinds, read_any
 from catspace.validation import check_column_names
 
@@ -34,6 +39,7 @@ class Learned:
     encoder: TableEncoder  # turns columns into codes and numbers
     target: Target  # turns the target into what a network learns, and back
     backend: str  # the kind of frame that the user works with
+    n_samples: int = 0  # how many rows it was learned from; 0 in files that do not say it
 
     @property
     def is_classification(self) -> bool:
@@ -46,6 +52,21 @@ class Learned:
         if target is not None:
             known[target] = self.target.kinds
         return known if weight is None else {**known, weight: {"number"}}
+
+    @property
+    def n_known(self) -> int:
+        """How many rows it was learned from, also where a file does not say it."""
+        counted = (int(one.counts.sum()) for one in self.encoder.vocabularies.values())
+        return self.n_samples or next(counted, 0)
+
+    def open(
+        self, X: Any, y: Any, sample_weight: Any, *, estimator: str
+    ) -> OneBlock | LabelledBlocks:
+        """Return more rows with their labels, wherever they are, by the columns that fit knew."""
+        names = (name if isinstance(name, str) else None for name in (y, sample_weight))
+        return open_labelled(
+            X, y, sample_weight, estimator=estimator, schema=self.schema, kinds=self.kinds(*names)
+        )
 
     def read(self, X: Any, estimator: str = "the model") -> Table:
         """Return the columns that fit knew, from whatever the user has."""
@@ -69,6 +90,7 @@ class Learned:
             "encoder": encoder,
             "target": target,
             "backend": self.backend,
+            "n_samples": self.n_samples,
         }
         return document, {**arrays, **target_arrays}
 
@@ -80,6 +102,7 @@ class Learned:
             TableEncoder.from_state(document["encoder"], arrays),
             target_from_state(document["target"], arrays),
             document["backend"],
+            document.get("n_samples", 0),
         )
 
 
@@ -167,7 +190,8 @@ def survey(table: LabelledTable, target_kind: str, parameters: Mapping[str, Any]
         raise no_weight()
     schema = Schema.of(replace(columns, n_rows=n_samples), table.labels.target)
     encoder = statistics.columns.encoder(parameters["min_frequency"])
-    learned = Learned(schema, encoder, _as_asked(target.target(), parameters), columns.backend)
+    asked = _as_asked(target.target(), parameters)
+    learned = Learned(schema, encoder, asked, columns.backend, n_samples)
     by_class = target.class_weights(parameters.get("class_weight"))
     weigher = None
     if table.is_weighted or by_class is not None:

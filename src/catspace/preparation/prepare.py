@@ -79,10 +79,7 @@ class Preparation:
 
     def _validation(self, learned: Learned, judges: Given) -> RowSource:
         """Return the rows that the user gave to judge each epoch by."""
-        names = (name if isinstance(name, str) else None for name in judges[1:])
-        table = open_labelled(
-            *judges, estimator=self.estimator, schema=learned.schema, kinds=learned.kinds(*names)
-        )
+        table = learned.open(*judges, estimator=self.estimator)
         encoding = RowEncoding(learned, Weigher() if table.is_weighted else None)
         rows, _ = keep_rows(table, encoding, self.stack)
         if not len(rows):

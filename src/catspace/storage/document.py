@@ -270,7 +270,8 @@ def _check_pairs(
     """Return how many numbers pairs of columns tell; raise where their arrays are others."""
     pairs, n_outputs = document.get("pairs", []), document["architecture"]["n_outputs"]
     met = {name for name in arrays if name.startswith("pairs.")}
-    if met != ({"pairs.keys", "pairs.values"} if pairs else set()):
+    wanted = {"pairs.keys", "pairs.values"} if pairs else set()
+    if met - ({"pairs.prior"} if pairs else set()) != wanted:
         raise FormError("the arrays", f"those of {len(pairs)} pairs", sorted(met))
     if not pairs:
         return 0
@@ -287,6 +288,10 @@ def _check_pairs(
     values = check_array(arrays, "pairs.values", np.float32, (len(keys), n_values))
     if not np.isfinite(values).all():
         raise FormError("pairs.values", "finite", values)
+    if "pairs.prior" in arrays:  # which the first files of this format lack
+        prior = check_array(arrays, "pairs.prior", np.float64, (n_values,))
+        if not np.isfinite(prior).all():
+            raise FormError("pairs.prior", "finite", prior)
     return len(pairs) * n_values
 
 

@@ -183,6 +183,10 @@ MODEL = Record(
         "n_networks": _COUNT,
         "history": ListOf(_EPOCH, at_least=1),
     },
-    optional={"recipe": Maybe(_RECIPE), "pairs": ListOf(ListOf(Number(0, is_whole=True)))},
+    optional={
+        "recipe": Maybe(_RECIPE),
+        "pairs": ListOf(ListOf(Number(0, is_whole=True))),
+        "n_samples": Number(0, _LARGEST_SIZE, is_whole=True),
+    },
     is_open=True,  # the target is one of two records
 )
