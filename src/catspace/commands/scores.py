@@ -115,11 +115,10 @@ def _regressors(model: Any, true: np.ndarray, comparison: Comparison) -> tuple[A
     def judge(predicted: np.ndarray, _: Any) -> dict[str, float]:
         return score_numbers(true, predicted)
 
-    is_log = model.target_transform == "log"
-    baselines = [DummyRegressor(), HistGradientBoostingRegressor()]
-    if is_log:
-        baselines = [_OfLogarithm(baseline) for baseline in baselines]
-    return judge, *baselines, "mean"
+    booster = HistGradientBoostingRegressor()
+    if model.target_transform == "log":
+        booster = _OfLogarithm(booster)
+    return judge, DummyRegressor(), booster, "mean"
 
 
 class _OfLogarithm:
