@@ -98,8 +98,12 @@ def test_hours_are_a_part_where_there_are_any():
 def test_dates_can_be_refused_or_be_categories(frame, tmp_path):
     with pytest.raises(CatspaceError, match=r"Column 'Date' holds dates"):
         fit(frame, tmp_path, "--dates", "none")
-    model, _ = fit(frame, tmp_path, "--dates", "none", "--categorical", "Date")
-    assert len(model.embeddings_["Date"]) > 100
+    text = frame.assign(Date=pd.to_datetime(frame["Date"]).dt.strftime("%d.%m.%Y"))
+    with pytest.raises(CatspaceError, match=r"Column 'Date' holds dates, and --dates none refuses"):
+        fit(text, tmp_path, "--dates", "none")
+    for table in (frame, text):
+        model, _ = fit(table, tmp_path, "--dates", "none", "--categorical", "Date")
+        assert len(model.embeddings_["Date"]) > 100
     with pytest.raises(CatspaceError, match=r"date_parts holds 'months'.* Did you mean 'month'"):
         fit(frame, tmp_path, "--dates", "months")
 
