@@ -14,6 +14,7 @@ from catspace.data.encoding import Encoded
 from catspace.exceptions import shorten
 
 _MOST_HGB_CATEGORIES = 255
+_MOST_HGB_CLASSES = 50  # it grows a tree for each of them, a hundred times
 
 # By method, then by score.
 Scores = dict[str, dict[str, float]]
@@ -79,7 +80,12 @@ def compare(
     comparison.add("catspace", lambda: judge(model.predict_encoded(new.encoded), None))
     known = new if training is None else training
     X, X_new = _features(known.encoded), _features(new.encoded)
-    if boosting and training is not None:
+    n_classes = len(getattr(model, "classes_", ()))
+    if boosting and training is not None and n_classes > _MOST_HGB_CLASSES:
+        comparison.notes.append(
+            f"There is no score of gradient boosting: with {n_classes} classes it takes very long."
+        )
+    elif boosting and training is not None:
         native = [i for i, n in enumerate(_n_codes(model)) if n <= _MOST_HGB_CATEGORIES]
         booster.set_params(categorical_features=native, random_state=seed)
         comparison.add("gradient boosting", lambda: _learn(booster, X, known.y, X_new, judge))
