@@ -69,6 +69,17 @@ def test_the_citation_names_the_paper_and_this_version():
     assert [author["family-names"] for author in paper["authors"]] == ["Guo", "Berkhahn"]
 
 
+def test_the_files_that_contributors_are_sent_to_are_there():
+    table = (
+        (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Where things go")[2]
+    )
+    named = re.findall(r"`([\w/.]+(?:\.(?:py|md)|/))`", table)
+    places = (ROOT, ROOT / "src" / "catspace")
+    missing = [name for name in named if not any((place / name).exists() for place in places)]
+    assert len(named) > 20
+    assert missing == []
+
+
 def test_pre_commit_runs_the_linters_of_make_lint():
     (recipe,) = re.findall(r"^lint:.*\n((?:\t.*\n)+)", MAKEFILE, flags=re.MULTILINE)
     wanted = re.findall(r"\$\(BIN\)/(\S+(?: format| check)?)", recipe)

@@ -56,6 +56,12 @@ def test_fit_tells_how_columns_are_understood_and_how_well_it_does(files):
     assert (folder / "sales.catspace").exists()
 
 
+def test_the_mean_is_that_of_the_target_also_where_its_logarithm_is_learned(files):
+    folder, _ = files
+    done = run("score", folder / "sales.catspace", folder / "sales.csv", "--json")
+    assert json.loads(done.stdout)["scores"]["mean"]["R²"] == pytest.approx(0)
+
+
 @pytest.mark.filterwarnings("ignore:.*look like identifiers")
 def test_fit_for_a_script_prints_json_alone(files):
     folder, _ = files
@@ -218,7 +224,9 @@ def test_info_tells_what_is_in_the_file(files):
     assert found["columns"][0] == {
         "column": "store", "categories": 20, "dimension": 10, "rows": 2700,
     }  # fmt: skip
-    assert "EmbeddingRegressor, 1 network" in run("info", folder / "sales.catspace").output
+    assert found["target"] == "Sales"
+    shown = " ".join(run("info", folder / "sales.catspace").output.split())
+    assert "EmbeddingRegressor, to predict Sales: 1 network" in shown
 
 
 def test_an_exported_graph_predicts_like_the_command(files):

@@ -9,7 +9,7 @@ from sklearn.metrics import mean_absolute_error, r2_score
 
 import catspace
 from catspace import analysis
-from catspace.commands.dates import choose_parts
+from catspace.commands.dates import choose_parts, find_formats
 from catspace.commands.settings import parse_settings
 from catspace.data.reading import read_table
 from catspace.exceptions import CatspaceError, ParameterError
@@ -98,8 +98,12 @@ def test_hours_are_a_part_where_there_are_any():
 def test_dates_can_be_refused_or_be_categories(frame, tmp_path):
     with pytest.raises(CatspaceError, match=r"Column 'Date' holds dates"):
         fit(frame, tmp_path, "--dates", "none")
-    model, _ = fit(frame, tmp_path, "--dates", "none", "--categorical", "Date")
-    assert len(model.embeddings_["Date"]) > 100
+    text = frame.assign(Date=pd.to_datetime(frame["Date"]).dt.strftime("%d.%m.%Y"))
+    with pytest.raises(CatspaceError, match=r"Column 'Date' holds dates, and --dates none refuses"):
+        fit(text, tmp_path, "--dates", "none")
+    for table in (frame, text):
+        model, _ = fit(table, tmp_path, "--dates", "none", "--categorical", "Date")
+        assert len(model.embeddings_["Date"]) > 100
     with pytest.raises(CatspaceError, match=r"date_parts holds 'months'.* Did you mean 'month'"):
         fit(frame, tmp_path, "--dates", "months")
 
@@ -108,6 +112,10 @@ def test_dates_can_be_refused_or_be_categories(frame, tmp_path):
     ("change", "message"),
     [
         (lambda day, i: "soon" if i == 7 else day, r"holds dates such as .*, and \['soon'\]"),
+        (
+            lambda day, i: "2024-02-31" if i < 1 else day,
+            r"holds dates such as '(?!2024-02-31).*, and \['2024-02-31'\]",
+        ),
         (
             lambda day, i: pd.Timestamp(day).strftime("%d.%m.%Y") if i % 2 else day,
             r"holds dates of several forms, such as '\d{4}-.*' and '\d\d\.|'\d\d\..* and '\d{4}-",
@@ -124,6 +132,11 @@ def test_text_that_is_nearly_dates_is_a_sentence(frame, tmp_path, change, messag
         fit(odd, tmp_path)
     assert not (tmp_path / "m.catspace").exists()
     fit(odd, tmp_path, "--drop", "Date")
+
+
+def test_codes_that_look_like_dates_are_plain_text():
+    codes = {"code": [f"{i % 90 + 10}.{i % 70 + 20}.{i % 60 + 30}" for i in range(200)]}
+    assert find_formats(read_table(codes)) == {}
 
 
 def test_who_knows_the_day_from_the_month_says_it(frame, tmp_path):

@@ -51,6 +51,15 @@ def test_a_single_class_has_scores_too(tmp_path):
     assert catspace.load(out).classes_.tolist() == ["same"]
 
 
+def test_boosting_is_not_waited_for_where_there_are_very_many_classes(tmp_path):
+    out = tmp_path / "m.catspace"
+    table = write_classes(tmp_path, [f"class {i % 60}" for i in range(240)])
+    done = run("fit", table, "--target", "kind", "--set", "smooth=0", "--json", "-o", out)
+    result = json.loads(done.stdout)
+    assert set(result["scores"]) == {"catspace", "majority"}
+    assert "There is no score of gradient boosting: with 60 classes" in result["notes"][-1]
+
+
 def test_a_baseline_that_fails_is_a_sentence_beside_a_saved_model(sales, tmp_path, monkeypatch):
     def fail(*arguments):
         raise ValueError("The least populated class has only 1 member.\nmore")

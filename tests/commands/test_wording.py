@@ -52,6 +52,8 @@ from tests.commands.test_commands import run
             "Hint: compare a few of them with those that catspace embeddings lists.",
         ),
         ("k must be an int of at least 1; got 0.", "-k must be an int of at least 1; got 0."),
+        ("n_repeats must be a positive int; got 0.", "--repeats must be a positive int; got 0."),
+        ("groups names 'Shop', which is not a", "--together names 'Shop', which is not a"),
         ("Column 'date_parts' holds dates.", "Column 'date_parts' holds dates."),
         (
             "Hint: lower learning_rate, which is 1.",

@@ -121,7 +121,7 @@ def test_hovering_tells_category_rows_target_and_neighbours(open_page, report, m
     is_there = (sales.X["state"] == "BY").to_numpy()
     assert "BY" in text
     evidence = model.embeddings_["state"].evidence[i]
-    assert f"{is_there.sum():,} rows in training, evidence {round(100 * evidence)} %" in text
+    assert f"{is_there.sum():,} rows in training, evidence {round(100 * evidence)}\xa0%" in text
     assert f"mean Sales\u2069: {round(sales.y[is_there].mean()):,}" in text
     first = analysis.nearest(model, "state", "BY", k=1)["category"].iloc[0]
     assert f"close to \u2068{first}" in text
@@ -313,7 +313,7 @@ def test_little_evidence_is_drawn_faintly_and_named(open_page, tmp_path):
         search.press("Enter")
         panel = section.locator(".panel").first.text_content()
         assert (
-            f"evidence{round(100 * few.embeddings_['town'].evidence['abcdef'.index(town)])} %"
+            f"evidence{round(100 * few.embeddings_['town'].evidence['abcdef'.index(town)])}\xa0%"
             in panel
         )
         assert ("its place is hardly learned" in panel) == says_little

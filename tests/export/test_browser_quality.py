@@ -35,7 +35,7 @@ def test_the_first_screen_says_how_good_compared_with_what_and_which_columns_mat
 def test_sections_stand_in_the_order_of_importance_and_those_that_hardly_matter_are_folded(
     open_page, judged
 ):
-    page = open_page(judged.path)
+    page = open_page(judged.path, reduced_motion="reduce")
     expected = list(
         analysis.importance(judged.model, judged.X_new, judged.y_new, n_repeats=3)["column"]
     )
@@ -176,7 +176,9 @@ def test_classes_have_a_confusion_matrix_and_calibration(open_page, tmp_path, n_
     write_report(model, tmp_path / "page.html", X, labels, target_name="kind")
     page = open_page(tmp_path / "page.html")
     right = round(100 * (model.predict(X) == labels).mean())
-    assert f"it names the right class in {right} % of them" in page.locator(".verdict").inner_text()
+    assert (
+        f"it names the right class in {right}\xa0% of them" in page.locator(".verdict").inner_text()
+    )
     figures = page.locator("#quality figure")
     figures.first.scroll_into_view_if_needed()
     figures.first.locator(".main-svg").first.wait_for()

@@ -17,6 +17,7 @@ from catspace.exceptions import InputError, shorten
 USUAL_PARTS = ("year", "month", "day", "day_of_week")
 _FEWEST_DATES = 5  # that a column of text must hold, where two digits are a year
 _MOST_NONSENSE = 0.1  # of the different texts; where more are no dates, the column is plain text
+_SOME_WORDS = 500  # of which each is read by itself, where no form fits all
 
 
 def find_formats(table: Table, known: Collection[str] = ()) -> dict[str, str]:
@@ -77,12 +78,18 @@ def _find_format(column: Column) -> str | None:
     forms = find_date_formats(likely)
     if all("%y" in form for form in forms) and len(words) < _FEWEST_DATES:
         return None
+    if not forms:  # what looks like a date may be none: 31.02.2023, or 45.67.89, which is a code
+        strange = [word for word in likely[:_SOME_WORDS] if not find_date_formats([word])]
+        if len(strange) > _MOST_NONSENSE * len(likely[:_SOME_WORDS]):
+            return None
+        wrong += strange or [one for one in _differing(likely) if not find_date_formats([one])]
     apart = (
         f"--drop {column.name} leaves it out, --categorical {column.name} takes each as a category."
     )
     if wrong:
+        date = next(word for word in likely if word not in wrong)
         raise InputError(
-            f"Column {column.name!r} holds dates such as {likely[0]!r}, and {shorten(wrong, 3)}.",
+            f"Column {column.name!r} holds dates such as {date!r}, and {shorten(wrong, 3)}.",
             hint=f"mend these cells, or empty them where the date is not known; {apart}",
         )
     if not forms:

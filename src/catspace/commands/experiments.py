@@ -9,7 +9,10 @@ from catspace.commands.options import app, names_in
 from catspace.exceptions import CatspaceError
 
 
-@app.command(epilog="Example: catspace reproduce --data ~/kaggle --only knn,xgboost:ee")
+@app.command(
+    epilog="Example: catspace reproduce --data ~/kaggle --only knn,xgboost:ee",
+    rich_help_panel="The paper",  # below the commands that are for people's own tables
+)
 def reproduce(
     data: Annotated[
         Path | None,

@@ -122,9 +122,15 @@ class Request:
     def find_formats(self, table: Table) -> dict[str, str]:
         """Return how dates are written in the columns of text that are dates."""
         said = dict(self.settings.get("date_formats") or {})
-        if self.dates is not None and not self.dates:
-            return said
-        return {**find_formats(table, [*self.categorical, *said]), **said}
+        found = find_formats(table, [*self.categorical, *said])
+        if found and self.dates is not None and not self.dates:
+            name = next(iter(found))
+            raise InputError(
+                f"Column {name!r} holds dates, and --dates none refuses them.",
+                hint=f"--drop {name} leaves it out, --categorical {name} takes each as a category, "
+                "and without --dates none they are taken apart.",
+            )
+        return {**found, **said}
 
     def _is_class(self, y: np.ndarray) -> bool:
         # Classes have one loss, and whoever names another one has numbers.

@@ -15,6 +15,7 @@ from catspace.data.target import COUNT
 from catspace.exceptions import shorten
 
 _MOST_HGB_CATEGORIES = 255
+_MOST_HGB_CLASSES = 50  # it grows a tree for each of them, a hundred times
 
 # By method, then by score.
 Scores = dict[str, dict[str, float]]
@@ -82,7 +83,12 @@ def compare(
     )
     known = new if training is None else training
     X, X_new = _features(known.encoded), _features(new.encoded)
-    if boosting and training is not None:
+    n_classes = len(getattr(model, "classes_", ()))
+    if boosting and training is not None and n_classes > _MOST_HGB_CLASSES:
+        comparison.notes.append(
+            f"There is no score of gradient boosting: with {n_classes} classes it takes very long."
+        )
+    elif boosting and training is not None:
         native = [i for i, n in enumerate(_n_codes(model)) if n <= _MOST_HGB_CATEGORIES]
         booster.set_params(categorical_features=native, random_state=seed)
         comparison.add("gradient boosting", lambda: _learn(booster, X, known.y, X_new, judge))
@@ -114,18 +120,15 @@ def _classifiers(model: Any, true: np.ndarray, comparison: Comparison) -> tuple[
 
 def _regressors(model: Any, true: np.ndarray, comparison: Comparison) -> tuple[Any, ...]:
     true = true.astype(float)
-
     is_count = model.fitted_.learned.target.transform == COUNT
 
     def judge(predicted: np.ndarray, _: Any) -> dict[str, float]:
         return score_numbers(true, predicted, is_count=is_count)
 
-    is_log = model.target_transform == "log"
     booster = HistGradientBoostingRegressor(loss="poisson" if is_count else "squared_error")
-    baselines = [DummyRegressor(), booster]
-    if is_log:
-        baselines = [_OfLogarithm(baseline) for baseline in baselines]
-    return judge, *baselines, "mean"
+    if model.target_transform == "log":
+        booster = _OfLogarithm(booster)
+    return judge, DummyRegressor(), booster, "mean"
 
 
 class _OfLogarithm:

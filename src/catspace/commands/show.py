@@ -76,6 +76,7 @@ def describe_model(model: Path) -> Record:
         "bytes": Path(model).expanduser().stat().st_size,
         "networks": document["n_networks"],
         "epochs": last,
+        "target": document["schema"].get("target"),  # None where fit was not given its name
         "columns": [
             {
                 "column": name,
@@ -92,12 +93,14 @@ def describe_model(model: Path) -> Record:
 
 def info_grid(found: Record) -> Grid:
     """Return the description for the terminal."""
+    target = found["target"]
+    predicts = "" if target is None else f", to predict {visible(target)}"
     grid = Grid(
         "column",
         "categories",
         "dimension",
         "smoothed by rows",
-        title=f"{visible(found['estimator'])}, {found['networks']} network(s), "
+        title=f"{visible(found['estimator'])}{predicts}: {found['networks']} network(s), "
         f"{found['epochs']} epochs, {found['bytes'] / 1e6:.1f} MB, {visible(found['written_by'])}",
     )
     for record in found["columns"]:

@@ -16,6 +16,8 @@ _PHRASES = (
     (r"\bexplode it into rows, or turn each value", "leave it out with --drop, or turn each value"),
     (r"\bembeddings_\[column\]\.categories", "those that catspace embeddings lists"),
     (r"^k must\b", "-k must"),
+    (r"^groups names\b", "--together names"),
+    (r"^n_repeats must\b", "--repeats must"),
     (r"^(experiment|split) must\b", r"--\1 must"),
 )
 _OPTIONS = {

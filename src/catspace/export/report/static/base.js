@@ -9,6 +9,8 @@ const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "st
   "triangle-down", "pentagon", "hexagon", "hourglass", "bowtie"];
 const MANY = 2000; // points that are drawn by the graphics card, where there is one
 const MOST_LABELED = 150; // points in view
+const DIRECTIONS = 24; // in which the outermost of more points than that have their names
+const MOST_TICKS = 16; // names along one side of a picture
 const MOST_OPTIONS = 8;
 
 // ---- Text: names of categories are data from strangers, so they are only ever text. ----
@@ -54,7 +56,7 @@ function number(value) {
   const text = size >= 1000 ? Math.round(value).toLocaleString("en") : value === 0 ? "0" : value.toPrecision(3);
   return text.replace("-", "−");
 }
-const percent = (share) => `${share > 0 && share < 0.01 ? (100 * share).toPrecision(1) : Math.round(100 * share)} %`;
+const percent = (share) => `${share > 0 && share < 0.01 ? (100 * share).toPrecision(1) : Math.round(100 * share)}\u00a0%`; // which stays on one line
 const plural = (n, one, many) => `${count(n)} ${n === 1 ? one : many}`;
 
 // ---- Plots: one place that knows colours, and draws when a plot comes into view. ----
@@ -88,6 +90,8 @@ function react(plot, traces, layout, settings) {
   const size = "print" in root.dataset ? { autosize: false, width: plot.clientWidth, height: plot.clientHeight } : {};
   return Plotly.react(plot, traces, { ...layout, ...size }, { typesetMath: false, ...settings });
 }
+
+const ABOVE = { orientation: "h", y: 1.02, yanchor: "bottom" }; // a legend that grows upwards
 
 const observer = new IntersectionObserver((entries) => {
   for (const entry of entries) if (entry.isIntersecting) drawOnce(entry.target);
@@ -163,6 +167,28 @@ function padded(values) {
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const room = (high - low) * 0.06 || 1;
   return [low - room, high + room];
+}
+
+/** Where many points end: those that lie furthest out in each direction. */
+function outermost(x, y, among) {
+  const found = new Set();
+  for (let k = 0; k < DIRECTIONS; k += 1) {
+    const [a, b] = [Math.cos(2 * Math.PI * k / DIRECTIONS), Math.sin(2 * Math.PI * k / DIRECTIONS)];
+    let best = among[0];
+    for (const i of among) if (a * x[i] + b * y[i] > a * x[best] + b * y[best]) best = i;
+    found.add(best);
+  }
+  return found;
+}
+
+/** Names along an axis, every second, third… of them where all would not fit. */
+function namedTicks(names, side) {
+  const step = Math.ceil(names.length / MOST_TICKS);
+  const places = names.map((_, i) => i).filter((i) => i % step === 0);
+  return {
+    tickmode: "array", tickvals: places, ticktext: places.map((i) => plotText(names[i], 14)),
+    showgrid: false, zeroline: false, ...(side === "y" ? { autorange: "reversed" } : {}),
+  };
 }
 
 const box = ([x, y], halfWidth, halfHeight) => [x - halfWidth, x + halfWidth, y - halfHeight, y + halfHeight];

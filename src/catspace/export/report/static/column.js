@@ -5,7 +5,7 @@ class ColumnView extends CategoryMap {
     const { column } = this;
     const shape = `${plural(column.n_categories, "category", "categories")}, each a point in ` +
       `${plural(column.dimension, "dimension", "dimensions")}. Points that lie close together ` +
-      `are alike for ${readable(data.target, 60)}.`;
+      `are alike for ${readable(data.target, 60)}.${this.isWeekday ? " 1 is Monday, 7 is Sunday." : ""}`;
     const notes = column.left_out.map((sentence) => el("p", { class: "soft" }, readable(sentence, 600)));
     const parts = [el("h2", { id: `${this.id}-title` }, bdi(column.name)), el("p", {}, this.matters(), shape),
       this.agreement(), ...notes];
@@ -15,6 +15,11 @@ class ColumnView extends CategoryMap {
     parts.push(el("div", { class: "cards" }, ...cards));
     if (column.vectors) parts.push(this.download());
     return el("section", { id: this.id, "aria-labelledby": `${this.id}-title` }, ...parts);
+  }
+
+  /** Whether its categories are days of the week, which a date has by number. */
+  get isWeekday() {
+    return this.column.name === `${this.column.raw}_day_of_week`;
   }
 
   /** How much the column matters, in a sentence. */
@@ -33,7 +38,7 @@ class ColumnView extends CategoryMap {
     if (!near || !this.column.layouts) return null;
     if (near.networks < 2) {
       return el("p", { class: "soft" }, "One network cannot tell how certain these neighbours are: train several " +
-        "(n_networks=5, or --networks 5) to see where they agree.");
+        "(n_networks=5, or ", el("span", { class: "whole" }, "--networks 5"), ") to see where they agree.");
     }
     const words = near.agreed > 0.7 ? "largely agree" : near.agreed > Math.max(0.35, 2 * near.chance) ? "agree in part" : "hardly agree";
     return el("p", { class: "soft" }, `The ${near.networks} networks ${words} on who is close to whom. `,
@@ -65,7 +70,7 @@ class ColumnView extends CategoryMap {
       signed ? el("td", { class: "n" }, one.bias > 0 ? `+${number(one.bias)}` : number(one.bias)) : null);
     const rows = errors.worst.map((one) => line(one, bdi(one.name, 60), null));
     rows.push(...errors.special.map((one) => line(one, one.name, "special")));
-    const heads = ["rows", errorName(), ...(signed ? ["too high by"] : [])];
+    const heads = ["rows", errorName(), ...(signed ? ["too high (+) or low (−)"] : [])];
     return el("div", { class: "card errors" }, el("h3", {}, "Where it fails"), el("table", {},
       el("caption", {}, `Categories with at least ${errors.fewest} rows, the worst first. The mean over all rows is ${errorText(data.quality.mean_error)}.`),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "category"), ...heads.map((name) => el("th", { scope: "col", class: "n" }, name)))),
@@ -118,7 +123,7 @@ class ColumnView extends CategoryMap {
       const { pearson, spearman } = column.distances;
       found.push(figure("Does closeness mean likeness?",
         "Each point is a pair of categories: how differently the model predicts for the two, everything else being " +
-        "equal, and how far apart they lie. The closer to the line, the more the map can be trusted.",
+        "equal, and how far apart they lie. The closer to the line, the more the map can be trusted. All but two pairs in a hundred lie between the dotted lines.",
         (plot) => this.drawDistances(plot), `Pearson ${number(pearson)}, Spearman ${number(spearman)}`));
     }
     if (column.heat_map && this.n > 1) {
@@ -173,11 +178,11 @@ class ColumnView extends CategoryMap {
     const { categories, heat_map: distances, layouts } = this.column;
     const order = categories.map((_, i) => i);
     if (layouts) order.sort((a, b) => layouts.pca.x[a] - layouts.pca.x[b]);
-    const ticks = { tickmode: "array", tickvals: order.map((_, i) => i), ticktext: order.map((i) => plotText(categories[i], 14)), showgrid: false, zeroline: false };
+    const names = order.map((i) => categories[i]);
     react(plot, [{
       type: "heatmap", z: order.map((i) => order.map((j) => distances[i][j])), colorscale: colourScale(),
       text: order.map((i) => order.map((j) => `${plotText(categories[i])} and ${plotText(categories[j])}`)),
       hovertemplate: "%{text}: %{z:.3~g}<extra></extra>", colorbar: { thickness: 10, outlinewidth: 0 },
-    }], baseLayout({ xaxis: ticks, yaxis: { ...ticks, autorange: "reversed" } }), config);
+    }], baseLayout({ xaxis: namedTicks(names, "x"), yaxis: namedTicks(names, "y") }), config);
   }
 }

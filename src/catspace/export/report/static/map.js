@@ -253,11 +253,14 @@ class CategoryMap {
     const inView = x.map((_, i) => i).filter((i) => x[i] > left && x[i] < right && y[i] > bottom && y[i] < top);
     const first = new Set(this.pinned === null ? [] : [this.pinned, ...this.column.neighbours.index[this.pinned]]);
     inView.sort((a, b) => first.has(b) - first.has(a) || this.column.counts[b] - this.column.counts[a]);
-    // Among many points no place is free: then only what was asked for has its name.
+    // Among many points hardly a place is free: what was asked for has its name wherever it is, and
+    // those at the edge, which are the extremes, where it covers none.
     const isCrowded = inView.length > MOST_LABELED;
-    const taken = isCrowded ? [] : inView.map((i) => box(pixel(i), 5, 5));
+    const ends = isCrowded ? outermost(x, y, inView) : new Set();
+    const points = inView.map((i) => box(pixel(i), 5, 5));
+    const taken = isCrowded && first.size ? [] : points;
     const shown = [];
-    for (const i of isCrowded ? inView.filter((one) => first.has(one)) : inView) {
+    for (const i of isCrowded ? inView.filter((one) => (first.size ? first : ends).has(one)) : inView) {
       const name = readable(this.column.categories[i], 22);
       const half = Array.from(name).length * 3.3;
       const [px, py] = pixel(i);

@@ -111,7 +111,7 @@ function timeFigure({ column, dates, error, bias, counts }) {
     const line = (y, tint, label, dash) => ({ x: dates, y, type: "scatter", mode: "lines+markers", name: label, line: { color: tint, dash }, marker: { size: 4 }, ...hover });
     const traces = bias ? [line(bias, colour("accent"), "predicted − actual"), line(error, colour("soft"), "mean error", "dot")] : [line(error, colour("accent"), errorName())];
     react(plot, traces, baseLayout({
-      showlegend: Boolean(bias), legend: { orientation: "h", y: 1.12 }, xaxis: { type: "date" },
+      showlegend: Boolean(bias), legend: ABOVE, xaxis: { type: "date" },
       yaxis: { title: { text: bias ? "error" : errorName() }, zeroline: true, zerolinecolor: colour("soft") },
     }), config);
   });
@@ -121,14 +121,13 @@ function confusionFigure({ classes, counts, n_classes: n }) {
   const few = n > classes.length ? ` The ${classes.length} most frequent of ${n} classes.` : "";
   return figure("What is taken for what", `Each line is a true class, with the share of its rows that were taken for each. On the diagonal the answer was right.${few}`, (plot) => {
     const shares = counts.map((row) => { const sum = row.reduce((a, b) => a + b, 0); return row.map((value) => (sum ? value / sum : 0)); });
-    const ticks = { tickmode: "array", tickvals: classes.map((_, i) => i), ticktext: classes.map((name) => plotText(name, 14)), showgrid: false, zeroline: false };
     const isDark = colour("scheme") === "dark";
     react(plot, [{
       type: "heatmap", z: shares, zmin: 0, zmax: 1, showscale: false,
       colorscale: [[0, colour("card")], [1, isDark ? "#2f81c9" : "#0b5cad"]],
       text: counts.map((row, i) => row.map((value, j) => (classes.length <= 6 ? `${percent(shares[i][j])}` : ""))), texttemplate: "%{text}",
       customdata: counts, hovertemplate: "%{customdata} rows, %{z:.0%}<extra></extra>",
-    }], baseLayout({ xaxis: { ...ticks, title: { text: "predicted" } }, yaxis: { ...ticks, autorange: "reversed", title: { text: "actual" } } }), config);
+    }], baseLayout({ xaxis: { ...namedTicks(classes, "x"), title: { text: "predicted" } }, yaxis: { ...namedTicks(classes, "y"), title: { text: "actual" } } }), config);
   });
 }
 
@@ -175,7 +174,7 @@ function effectFigure({ name, curves }) {
       traces.push({ x: curve.value, y: curve.prediction, type: "scatter", mode: "lines+markers", name: plotText(curve.output, 20), line: { color: tint, width: 2 }, marker: { size: 4 },
         text: curve.count.map((n) => plural(n, "row", "rows")), hovertemplate: "%{x:.4~g}: %{y:.4~g}, about %{text}<extra></extra>" });
     });
-    react(plot, traces, baseLayout({ showlegend: curves.length > 1, legend: { orientation: "h", y: 1.12 }, xaxis: { title: { text: plotText(name, 30) } }, yaxis: { title: { text: "prediction" } } }), config);
+    react(plot, traces, baseLayout({ showlegend: curves.length > 1, legend: ABOVE, xaxis: { title: { text: plotText(name, 30) } }, yaxis: { title: { text: "prediction" } } }), config);
   });
   node.id = `number-${data.numbers.indexOf(name)}`;
   return node;
