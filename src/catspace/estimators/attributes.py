@@ -30,7 +30,10 @@ class FittedAttributes:
 
     @property
     def history_(self) -> list[dict[str, Any]]:
-        """What is known of each epoch of each network: losses, rate, seconds."""
+        """What is known of each epoch of each network: losses, rate, seconds.
+
+        ``stopped`` says whether ``on_epoch`` ended the training of the network there.
+        """
         return [asdict(epoch) for epoch in self._get_fitted("history_").history]
 
     @property

@@ -18,13 +18,14 @@ from catspace.model.calibration import find_shifts
 from catspace.model.choice import Judged
 from catspace.model.plan import TrainingPlan, check_parameters, make_plan, parse_device
 from catspace.model.progress import TrainingProgress
-from catspace.model.training import Epoch, Trained
+from catspace.model.training import Epoch, Listener, Trained
 from catspace.preparation.learning import Learned
 from catspace.preparation.prepare import Preparation
 from catspace.preparation.rows import RowSource
 from catspace.validation import check_option, check_real, is_integer
 
-OnEpoch = Callable[[Mapping[str, Any]], None]
+# Of what is known of an epoch; True ends the training of its network.
+OnEpoch = Callable[[Mapping[str, Any]], bool | None]
 
 HANDLE_UNKNOWN = ("mean", "error")
 
@@ -78,14 +79,15 @@ class Fit:
     @contextmanager
     def progress(
         self, plan: TrainingPlan, on_epoch: OnEpoch | None
-    ) -> Iterator[tuple[Callable[[Epoch], None], Callable[[str], None]]]:
+    ) -> Iterator[tuple[Listener, Callable[[str], None]]]:
         """Yield whom to tell of each epoch, and of what goes on besides."""
         with TrainingProgress(len(plan.seeds), int(self._parameters["verbose"])) as progress:
 
-            def listen(epoch: Epoch) -> None:
+            def listen(epoch: Epoch) -> bool:
                 progress(epoch)
-                if on_epoch is not None:
-                    on_epoch(asdict(epoch))
+                answer = None if on_epoch is None else on_epoch(asdict(epoch))
+                # Callbacks may return anything, and only truth itself asks for an end.
+                return isinstance(answer, (bool, np.bool_)) and bool(answer)
 
             yield listen, progress.tell
 
