@@ -25,7 +25,7 @@ class FittedAttributes:
 
     @property
     def networks_(self) -> list[EntityNetwork]:
-        """The networks, torch modules."""
+        """The networks, torch modules that map codes and numbers of `encode` to outputs."""
         return list(self._get_fitted("networks_").networks)
 
     @property

@@ -140,7 +140,7 @@ def finish(
             hint="see whether the columns can tell anything about the target; leave out columns "
             "that are different in every row; a larger smooth trusts rare categories less.",
         )
-    networks, target = tuple(result.network for result in trained), learned.target
+    networks, target = tuple(result.network.eval() for result in trained), learned.target
     if judges is not None and not isinstance(target, ClassTarget) and target.quantiles:
         shifts = find_shifts(networks, judges, target.quantiles, plan.device)
         learned = replace(learned, target=replace(target, shifts=shifts))
