@@ -160,6 +160,53 @@ class Embedding:
         origin = self.origin or Origin(self.column)
         return self.vocabulary.encode(origin.read(read_table(X)))
 
+    def codes(self, values: Any) -> np.ndarray:
+        """Return the row of ``table`` that each value of the column has.
+
+        Values that fit has not met have that of *unseen*, and None that of missing ones.
+
+        Parameters
+        ----------
+        values : array-like of shape (n_samples,)
+            Categories as they are in ``categories``.
+
+        Returns
+        -------
+        int32 array of shape (n_samples,)
+        """
+        return self.vocabulary.encode(read_table({self.column: values})[self.column])
+
+    def to_torch(self, *, frozen: bool = True) -> Any:
+        """Return the vectors as a layer of torch, for a network of your own.
+
+        Parameters
+        ----------
+        frozen : bool, default=True
+            Whether the vectors stay as they are while that network trains.
+
+        Returns
+        -------
+        torch.nn.Embedding of n_categories + 3 vectors
+            Which maps what `codes`, or ``model.encode(X).codes``, gives to vectors. They are a
+            copy.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from catspace import EmbeddingRegressor
+        >>> X = {"town": ["Aachen", "Bonn", "Celle"] * 50}
+        >>> model = EmbeddingRegressor(random_state=1).fit(X, [1.0, 1.1, 3.0] * 50)
+        >>> town = model.embeddings_["town"]
+        >>> layer = town.to_torch()
+        >>> layer
+        Embedding(6, 2)
+        >>> layer(torch.from_numpy(town.codes(["Bonn", "Jena"]))).shape
+        torch.Size([2, 2])
+        """
+        from catspace.model.modules import make_embedding  # torch, where it is asked for
+
+        return make_embedding(self.table, frozen=frozen)
+
     def nearest(self, category: Any, k: int = 5) -> Frame:
         """Return the categories closest to one category.
 

@@ -63,7 +63,7 @@ class Board:
 
 @contextmanager
 def open_board(
-    name: str, listen: Callable[[Epoch], None], tell: Callable[[str], None]
+    name: str, listen: Callable[[Epoch], object], tell: Callable[[str], None]
 ) -> Iterator[Board]:
     """Yield a board, whose notes are read on a thread.
 

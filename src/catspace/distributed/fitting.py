@@ -1,7 +1,6 @@
 """Fitting an estimator on a cluster: Ray Data reads and encodes, Ray Train trains."""
 
 import tempfile
-from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from catspace.distributed.storage import Storage, name_run
 from catspace.distributed.tables import ClusterTable, open_dataset, paths_of
 from catspace.distributed.training import ClusterTraining
 from catspace.estimators.base import EmbeddingEstimator
-from catspace.estimators.fitting import finish
+from catspace.estimators.fitting import OnEpoch, finish
 from catspace.exceptions import InputError, ParameterError
 from catspace.preparation.encoding import RowEncoding
 from catspace.preparation.learning import Weigher, survey
@@ -42,7 +41,7 @@ def fit(
     use_gpu: bool = False,
     storage_path: str | Path | None = None,
     max_failures: int = 3,
-    on_epoch: Callable[[Mapping[str, Any]], None] | None = None,
+    on_epoch: OnEpoch | None = None,
 ) -> _Estimator:
     """Fit an estimator on a Ray cluster.
 
@@ -82,7 +81,8 @@ def fit(
         How often work is begun again that was lost with a worker or a node; -1 for no limit. Each
         time the training goes on from its last epoch.
     on_epoch : callable, optional
-        As in ``estimator.fit``.
+        As in ``estimator.fit``, but that it cannot stop a network: workers go on while it is
+        called, and what it returns is not looked at.
 
     Returns
     -------

@@ -25,12 +25,15 @@ class FittedAttributes:
 
     @property
     def networks_(self) -> list[EntityNetwork]:
-        """The networks, torch modules."""
+        """The networks, torch modules that map codes and numbers of `encode` to outputs."""
         return list(self._get_fitted("networks_").networks)
 
     @property
     def history_(self) -> list[dict[str, Any]]:
-        """What is known of each epoch of each network: losses, rate, seconds."""
+        """What is known of each epoch of each network: losses, rate, seconds.
+
+        ``stopped`` says whether ``on_epoch`` ended the training of the network there.
+        """
         return [asdict(epoch) for epoch in self._get_fitted("history_").history]
 
     @property

@@ -66,7 +66,11 @@ class EmbeddingEstimator(
         on_epoch : callable, optional
             Called after each epoch of each network with what ``history_`` keeps of it: for a
             progress display or a log of your own. The call comes from the thread that trained the
-            epoch.
+            epoch. Where it returns True, the training of that network ends there, and keeps what
+            it would keep after early stopping: its best judged epoch, or else this one, which
+            ``history_`` marks as ``stopped``. The other networks go on. What a network learns
+            depends on the answers about itself alone, so that a callback which looks at nothing
+            else gives the same model, whatever ``n_jobs`` is.
         on_prepared : callable, optional
             Called once before training, with what was learned of the table and the rows as the
             networks read them: to show how the columns are understood.

@@ -38,6 +38,7 @@ class Fitted:
     learned : Learned
         Schema, encoder, target, and the kind of frame to hand out.
     networks : tuple of EntityNetwork
+        Modules of torch, in the mode for prediction.
     history : tuple of Epoch
         Of all networks.
     recipe : Recipe or None
@@ -277,5 +278,5 @@ def _restore_networks(
             network.load_state_dict(
                 {name: torch.from_numpy(np.array(weight)) for name, weight in weights.items()}
             )
-        networks.append(network)
+        networks.append(network.eval())
     return tuple(networks)

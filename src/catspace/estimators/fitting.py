@@ -24,7 +24,7 @@ from catspace.model.plan import TrainingPlan, check_parameters, make_plan, parse
 from catspace.model.progress import TrainingProgress
 from catspace.model.recipe import Recipe
 from catspace.model.settings import plain_torch
-from catspace.model.training import Epoch, Trained, train_networks
+from catspace.model.training import Epoch, Listener, Trained, train_networks
 from catspace.model.updating import Update
 from catspace.preparation.given import read_given
 from catspace.preparation.learning import Learned
@@ -32,7 +32,8 @@ from catspace.preparation.prepare import Given, Preparation, Prepared
 from catspace.preparation.rows import RowSource
 from catspace.validation import check_option, check_real, is_integer
 
-OnEpoch = Callable[[Mapping[str, Any]], None]
+# Of what is known of an epoch; True ends the training of its network.
+OnEpoch = Callable[[Mapping[str, Any]], bool | None]
 
 HANDLE_UNKNOWN = ("mean", "error")
 NETWORKS = ("first", "all")
@@ -103,14 +104,15 @@ class Fit:
     @contextmanager
     def progress(
         self, plan: TrainingPlan, on_epoch: OnEpoch | None
-    ) -> Iterator[tuple[Callable[[Epoch], None], Callable[[str], None]]]:
+    ) -> Iterator[tuple[Listener, Callable[[str], None]]]:
         """Yield whom to tell of each epoch, and of what goes on besides."""
         with TrainingProgress(len(plan.seeds), int(self._parameters["verbose"])) as progress:
 
-            def listen(epoch: Epoch) -> None:
+            def listen(epoch: Epoch) -> bool:
                 progress(epoch)
-                if on_epoch is not None:
-                    on_epoch(asdict(epoch))
+                answer = None if on_epoch is None else on_epoch(asdict(epoch))
+                # Callbacks may return anything, and only truth itself asks for an end.
+                return isinstance(answer, (bool, np.bool_)) and bool(answer)
 
             yield listen, progress.tell
 
@@ -225,7 +227,7 @@ def finish(
             hint="see whether the columns can tell anything about the target; leave out columns "
             "that are different in every row; a larger smooth trusts rare categories less.",
         )
-    networks, target = tuple(result.network for result in trained), learned.target
+    networks, target = tuple(result.network.eval() for result in trained), learned.target
     if judges is not None and not isinstance(target, ClassTarget) and target.quantiles:
         shifts = find_shifts(networks, judges, target.quantiles, plan.device)
         learned = replace(learned, target=replace(target, shifts=shifts))

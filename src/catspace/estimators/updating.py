@@ -65,10 +65,9 @@ def _update(
         with job.progress(plan, None) as (show, tell):
             tell(f"Training needs about {show_bytes(need.total)} of memory.")
 
-            def listen(epoch: Epoch) -> None:
+            def listen(epoch: Epoch) -> bool | None:
                 show(epoch)
-                if on_epoch is not None:
-                    on_epoch(asdict(number(epoch)))
+                return None if on_epoch is None else on_epoch(asdict(number(epoch)))
 
             trained = train_networks(
                 plan.architecture,
@@ -91,7 +90,7 @@ def _update(
     return replace(
         fitted,
         learned=prepared.learned,
-        networks=tuple(result.network for result in trained),
+        networks=tuple(result.network.eval() for result in trained),
         history=(*fitted.history, *epochs),
     )
 

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,10 +40,16 @@ class Epoch:
     learning_rate: float
     seconds: float
     max_epochs: int = 0  # that there are to be; 0 in files that do not say it
+    stopped: bool = False  # whether a listener let the training of the network end here
 
 
-# Is told about each epoch, from the thread that trained it.
-Listener = Callable[[Epoch], None]
+# Is told about each epoch, from the thread that trained it; whether that network shall stop.
+Listener = Callable[[Epoch], bool]
+
+
+def hear_nothing(epoch: Epoch) -> bool:
+    """Let every training go on."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ def train_networks(
     known: Sequence[Known] | None = None,
     device: torch.device | None = None,
     n_jobs: int = 1,
-    listener: Listener = lambda epoch: None,
+    listener: Listener = hear_nothing,
 ) -> list[Trained]:
     """Train one network for each seed, side by side; from anew, or each from a start.
 
@@ -108,7 +114,7 @@ def run_side_by_side(
     stop: threading.Event,
     *,
     n_jobs: int = 1,
-    listener: Listener = lambda epoch: None,
+    listener: Listener = hear_nothing,
 ) -> list[Trained]:
     """Run trainings to their ends, an epoch at a time, so many at the same time.
 
@@ -133,8 +139,8 @@ def run_side_by_side(
             except IndexError:  # another worker was faster
                 return
             try:
-                if (epoch := training.run_epoch()) is not None:
-                    listener(epoch)
+                if (epoch := training.run_epoch()) is not None and listener(epoch):
+                    training.end()
             except BaseException:
                 stop.set()  # the other workers need not go on
                 raise
@@ -263,7 +269,12 @@ class Training:
         """Whether there is nothing left to do."""
         n_done, patience = len(self.history), self.recipe.patience
         is_patient = patience is None or n_done - self._best_epoch < patience
-        return self._stop.is_set() or n_done == self.recipe.epochs or not is_patient
+        is_ended = n_done == self.recipe.epochs or (n_done > 0 and self.history[-1].stopped)
+        return self._stop.is_set() or is_ended or not is_patient
+
+    def end(self) -> None:
+        """Let the epoch that has ended be the last; what was best until then is kept."""
+        self.history[-1] = replace(self.history[-1], stopped=True)
 
     def run_epoch(self) -> Epoch | None:
         """Train for one epoch, and return what is known about it; None if it was stopped."""

@@ -138,7 +138,7 @@ _EPOCH = Record(
         "learning_rate": Number(),
         "seconds": Number(),
     },
-    optional={"max_epochs": Number(0, is_whole=True)},
+    optional={"max_epochs": Number(0, is_whole=True), "stopped": Flag()},
 )
 _RECIPE = Record(
     {
