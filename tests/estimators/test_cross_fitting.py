@@ -99,10 +99,9 @@ def test_vectors_are_those_of_a_naive_training_without_the_fold(towns):
     codes = torch.from_numpy(encoded.codes[0]).long()
     pieces = network.numbers(torch.from_numpy(encoded.numbers))
     epochs, of_folds = round(8 * relearning.EPOCHS), []
+    rate = model.learning_rate_ * relearning.RATE
     for train, test in splits:
-        vectors = naive_vectors(
-            network, codes[train], pieces[train], target[train], epochs, model.learning_rate_
-        )
+        vectors = naive_vectors(network, codes[train], pieces[train], target[train], epochs, rate)
         np.testing.assert_allclose(found[test, :-1], vectors[codes[test]], atol=1e-5)
         of_folds.append(vectors)
     mean = np.mean(of_folds, axis=0)
@@ -364,7 +363,7 @@ def test_a_cv_that_means_nothing_is_refused_before_the_table_is_read(cv, method)
 
 
 BAD = {
-    "more folds than rows": (241, "cv=241 makes more folds than there are rows, which are 240"),
+    "more folds than rows": (241, "cv=241 makes more folds than there are rows: n_samples=240"),
     "later rows only": (TimeSeriesSplit(3), r"row 0 is in none \(60 such rows in all\)"),
     "rows drawn at random": (ShuffleSplit(3, random_state=0), "must put each row into one fold"),
     "rows twice": (RepeatedKFold(n_splits=2, n_repeats=2), "row 0 is in 2"),

@@ -21,6 +21,7 @@ from catspace.model.plan import TrainingPlan
 from catspace.model.progress import TrainingProgress
 from catspace.model.relearning import MeanVectors, Part, relearn_vectors
 from catspace.model.settings import plain_torch
+from catspace.model.training import Epoch
 from catspace.preparation.prepare import Given, Prepared, count_held_back
 from catspace.preparation.rows import Rows
 from catspace.preparation.tables import OneBlock, is_read_in_blocks
@@ -91,8 +92,13 @@ class CrossFitting:
             rows = prepared.encoding.encode(prepared.table.block)
             parts = self._parts(rows, finished.plan.seeds[0])
             mean = MeanVectors(fitted.networks)
+
+            def listen(epoch: Epoch) -> bool:
+                progress(epoch)
+                return False
+
             relearned = relearn_vectors(
-                fitted.networks, finished.plan, parts, n_jobs=self._n_jobs, listener=progress
+                fitted.networks, finished.plan, parts, n_jobs=self._n_jobs, listener=listen
             )
             for fold, of_fold in zip(self._folds, relearned, strict=True):
                 mean.add(of_fold)

@@ -62,7 +62,7 @@ class Table:
         present = self.present
         if cv > len(present):
             raise InputError(
-                f"cv={cv} makes more folds than there are rows, which are {len(present)}."
+                f"cv={cv} makes more folds than there are rows: n_samples={len(present)}."
             )
         splitter, codes = KFold, None
         if isinstance(target, ClassTarget):

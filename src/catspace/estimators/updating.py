@@ -1,8 +1,9 @@
 """What an update is made of: new rows, what is known, and networks that go on learning."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from typing import Any
 
 from catspace.estimators.fitted import Fitted
 from catspace.estimators.fitting import Fit, OnEpoch
@@ -62,13 +63,12 @@ def _update(
         need = plan.memory(prepared.rows.n_bytes, has_validation=False)
         need.check(available_memory(plan.device), plan.columns)
         known, rows = more.begin(plan.seeds[0], frozen)
-        with job.progress(plan, None) as (show, tell):
+
+        def told(epoch: Mapping[str, Any]) -> bool | None:
+            return None if on_epoch is None else on_epoch(asdict(number(Epoch(**epoch))))
+
+        with job.progress(plan, told) as (listen, tell):
             tell(f"Training needs about {show_bytes(need.total)} of memory.")
-
-            def listen(epoch: Epoch) -> bool | None:
-                show(epoch)
-                return None if on_epoch is None else on_epoch(asdict(number(epoch)))
-
             trained = train_networks(
                 plan.architecture,
                 rows,
