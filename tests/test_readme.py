@@ -17,7 +17,10 @@ DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md"))]
 # Pages whose blocks are steps: each one goes on where the last has ended.
-STEPS = ["analysis.md", "certainty.md", "columns.md", "export.md", "importance.md", "index.md"]
+STEPS = [
+    "analysis.md", "certainty.md", "columns.md", "export.md", "importance.md", "index.md",
+    "updating.md",
+]  # fmt: skip
 
 
 def blocks(page, language="python"):
