@@ -19,7 +19,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md"))]
 # Pages whose blocks are steps: each one goes on where the last has ended.
 STEPS = [
     *("analysis.md", "certainty.md", "columns.md", "export.md", "hooks.md", "importance.md"),
-    "index.md",
+    *("index.md", "updating.md"),
 ]
 
 

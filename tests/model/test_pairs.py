@@ -7,7 +7,13 @@ import pytest
 import torch
 
 from catspace.model import pairs as pairs_module
-from catspace.model.pairs import choose_pairs, goals_of, learn_pairs, pair_keys
+from catspace.model.pairs import (
+    choose_pairs,
+    goals_of,
+    learn_more_pairs,
+    learn_pairs,
+    pair_keys,
+)
 from catspace.preparation.rows import Rows
 
 N_CODES = (7, 5, 6)
@@ -167,3 +173,41 @@ def test_many_outputs_have_fewer_pairs(monkeypatch):
     monkeypatch.setattr(pairs_module, "_TIMES_CHANCE", 0.0)
     rows = make_rows(500, target=np.random.default_rng(0).normal(size=(500, 8)).astype("f4"))
     assert len(choose_pairs(rows, N_CODES, 8, seed=0)) == 2
+
+
+def test_numbers_of_pairs_follow_their_codes_when_these_are_numbered_anew():
+    rows = make_rows()
+    pairs = [(0, 1), (2, 0), (1, 1)]
+    means = learn_pairs(rows, pairs, N_CODES, goals_of(rows, 1), 0).means
+    # Codes from 3 on are categories: two of the first column and one of the third are new.
+    origins = [np.array([0, 1, 2, 2, 3, 4, 2, 5, 6]), np.arange(5), np.array([0, 1, 2, 5, 2, 3, 4])]
+    moved = means.renumbered(origins)
+    now = [
+        np.argmax(origin == np.arange(n)[:, None], axis=1)
+        for origin, n in zip(origins, N_CODES, strict=True)
+    ]
+    codes = torch.stack(
+        [torch.from_numpy(now[i][column.numpy()]) for i, column in enumerate(rows.codes)]
+    )
+    np.testing.assert_array_equal(moved(codes), means(rows.codes))
+    assert moved.met(codes).all()
+    new = codes.clone()
+    new[0] = 3
+    assert not moved.met(new)[:2].any()
+    assert (moved(new)[:, :2] == 0).all()
+
+
+def test_more_rows_tell_of_pairs_that_were_not_met_and_leave_the_others():
+    rows, more = make_rows(), make_rows(60, seed=1)
+    rows = rows.take(torch.from_numpy(np.flatnonzero(rows.codes[0].numpy() < 5)))
+    goals = goals_of(more, 1)
+    known = learn_pairs(rows, [(0, 1)], N_CODES, goals_of(rows, 1), 0).means
+    means, told = learn_more_pairs(known, more, goals, 3)
+    is_old = more.codes[0].numpy() < 5
+    np.testing.assert_array_equal(told.numpy()[is_old], known(more.codes).numpy()[is_old])
+    np.testing.assert_array_equal(means(rows.codes), known(rows.codes))
+    alone = learn_pairs(more, [(0, 1)], N_CODES, goals, 3, prior=known.prior)
+    np.testing.assert_array_equal(told.numpy()[~is_old], alone.told.numpy()[~is_old])
+    np.testing.assert_array_equal(
+        means(more.codes).numpy()[~is_old], alone.means(more.codes).numpy()[~is_old]
+    )

@@ -47,7 +47,8 @@ def fit(
 
     Ray Data reads the table, block by block on all nodes; vocabularies and scales of the blocks
     are merged. The encoded rows lie in the cluster's memory (Ray moves them to disk where that is
-    full) until the workers have copied theirs. Then Ray Train's workers train.
+    full) until the workers have copied theirs. Then Ray Train's workers train. To go on learning
+    later takes no cluster: ``estimator.partial_fit`` reads the new rows alone.
 
     Parameters
     ----------
