@@ -202,6 +202,18 @@ def test_every_parameter_can_be_set_and_is_checked_by_the_estimator(frame, tmp_p
     assert parse_settings(["a=true", "b=None", "c=x=y"]) == {"a": True, "b": None, "c": "x=y"}
 
 
+def test_vectors_can_be_given_and_shared_on_the_command_line(frame, tmp_path):
+    (tmp_path / "towns.txt").write_text("2 3\nBonn 1 2 3\nCelle 4 5 6\n")
+    model, _ = fit(
+        frame.assign(other=frame["town"].to_numpy()[::-1]), tmp_path,
+        "--set", f"initial_vectors={{'town': {str(tmp_path / 'towns.txt')!r}}}",
+        "--set", "frozen_columns=['town']", "--set", "shared_vectors=[['town', 'other']]",
+    )  # fmt: skip
+    for column in ("town", "other"):
+        assert model.embeddings_[column].vector("Celle").tolist() == [4, 5, 6]
+        assert model.embeddings_[column].vector("Aachen").tolist() == [2.5, 3.5, 4.5]
+
+
 def test_a_fit_encodes_each_row_once(frame, tmp_path, monkeypatch):
     from catspace.data.encoding import TableEncoder
 
