@@ -64,6 +64,22 @@ def assert_same_model(first, second):
     assert [epoch["loss"] for epoch in first.history_] == [e["loss"] for e in second.history_]
 
 
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"loss": "quantile", "quantile": [0.1, 0.5, 0.9]},
+        {"loss": "poisson", "target_transform": None},
+        {"loss": lambda outputs, target: (outputs - target).abs().mean(dim=1)},
+    ],
+    ids=["quantiles", "counts", "function"],
+)
+def test_losses_of_every_kind_are_learned_as_in_one_process(folder, parameters):
+    settings = {"smooth": 8, "pairs": None, "max_epochs": 1, "hidden_layer_sizes": (8,)}
+    there, here = regressor(**parameters, **settings), regressor(**parameters, **settings)
+    fit(there, folder, "sales", parallel="networks")
+    assert_same_model(there, here.fit(folder, "sales"))
+
+
 class Killer:
     """Kills the worker that came last, when so many epochs are over."""
 
