@@ -1,5 +1,6 @@
 """What an analyst does with a table that has dates, identifiers and missing values in it."""
 
+import io
 import json
 
 import numpy as np
@@ -10,9 +11,11 @@ from sklearn.metrics import mean_absolute_error, r2_score
 import catspace
 from catspace import analysis
 from catspace.commands.dates import choose_parts, find_formats
+from catspace.commands.fit import with_known_target
 from catspace.commands.settings import parse_settings
 from catspace.data.reading import read_table
 from catspace.exceptions import CatspaceError, ParameterError
+from catspace.terminal import PlainConsole
 from tests.commands.test_commands import run
 
 DAYS = pd.date_range("2024-01-01", periods=200)
@@ -247,6 +250,17 @@ def test_score_gives_the_metrics_of_the_task(fitted, frame):
         "score", folder / "m.catspace", folder / "sales.csv", "--boosting", folder / "sales.csv"
     ).output  # fmt: skip
     assert "gradient boosting" in table
+
+
+@pytest.mark.parametrize(
+    ("sales", "said"),
+    [([None, 1.0], "1 row without y is left out.\n"), ([1.0, 2.0], "")],
+)
+def test_a_row_without_a_target_is_said_to_be_left_out(sales, said):
+    console = PlainConsole(file=io.StringIO())
+    known = with_known_target(read_table({"town": ["a", "b"], "y": sales}), "y", console)
+    assert known.n_rows == 2 - sales.count(None)
+    assert console.file.getvalue() == said
 
 
 def test_score_leaves_out_rows_without_a_target_and_needs_one(fitted, frame, tmp_path):

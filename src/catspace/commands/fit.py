@@ -310,5 +310,7 @@ def with_known_target(table: Table, target: str, console: PlainConsole) -> Table
     is_known = np.array([value is not None and value == value for value in values], dtype=bool)
     if is_known.all():
         return table
-    console.print(f"{(~is_known).sum():,} rows without {visible(target)} are left out.")
+    n_unknown = int((~is_known).sum())
+    words = "row without {} is" if n_unknown == 1 else "rows without {} are"
+    console.print(f"{n_unknown:,} {words.format(visible(target))} left out.")
     return table.take(np.flatnonzero(is_known))

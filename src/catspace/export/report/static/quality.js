@@ -93,7 +93,7 @@ function qualitySection() {
 function predictedFigure({ name, actual, predicted, half_within: half, most_within: most, bias }) {
   const lean = Math.abs(bias) < 0.1 * half || half === 0 ? "" : ` On average they are ${number(Math.abs(bias))} too ${bias > 0 ? "high" : "low"}.`;
   const words = `Each point is a row; on the line the prediction is right. Half of the predictions are off by less than ${number(half)}, nine in ten by less than ${number(most)}.${lean}`;
-  return figure(`Predicted and actual ${readable(name, 40)}`, words, (plot) => {
+  return figure(`Predicted and actual ${name === "the target" ? "values" : readable(name, 40)}`, words, (plot) => {
     const ends = [Math.min(...actual, ...predicted), Math.max(...actual, ...predicted)];
     react(plot, [
       { x: actual, y: predicted, type: "scatter", mode: "markers", marker: { size: 4, color: colour("accent"), opacity: 0.45 }, hovertemplate: "actual %{x:.4~g}, predicted %{y:.4~g}<extra></extra>" },
