@@ -2,28 +2,36 @@
 
 How noisy a target is shows in nothing but rows that were not learned from. So a part of the rows is
 held back, small networks are trained on the others with several smoothings, and the one that
-predicts the held-back rows best says the smoothing for the training on all rows. One more of them
-learns for half as long: where it comes as far, the training on all rows is shorter too. Another is
-told what the target did for pairs of categories: where that helps, so is the whole training.
+predicts the held-back rows best says the smoothing for the training on all rows. Others are told
+what the target did for pairs of categories: where that helps, so is the whole training. One more
+learns for half as long: where it comes as far, the training on all rows is shorter too.
 """
 
 import math
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from catspace.model.losses import constant_loss, sum_losses
+from catspace.model.losses import constant_loss
+from catspace.model.network import Architecture
 from catspace.model.pairs import Pair, choose_pairs
 from catspace.model.plan import TrainingPlan
 from catspace.model.recipe import Recipe
-from catspace.model.training import Epoch, Training, run_side_by_side
+from catspace.model.training import Epoch, run_side_by_side
+from catspace.model.trials import SmallNetworks
 from catspace.preparation.rows import Rows, RowSource, sample_rows
 
-# Tried first, side by side; then those on the side of the better one.
+# What is tried: all at once, in two parts where nothing else is computed beside them.
+_PARTS = (1.0, 4.0, 32.0), (2.0, 16.0, 64.0)
+_ALL = tuple(sorted(chain(*_PARTS)))
+# Networks whose tables have more elements take more time and memory together than one by one. Of
+# them two are tried first, side by side; then those on the side of the better one.
+_MOST_ELEMENTS = 1 << 20
 _FIRST = (4.0, 16.0)
 _LOWER, _UPPER = (1.0, 2.0), (32.0, 64.0)
 # Taken where there are too few rows to tell one smoothing from another.
@@ -110,15 +118,19 @@ def settle(
         plan = replace(plan, tries_pairs=False)
     if is_tried:
         trials = _Trials(plan, learning.to(plan.device), judging.to(plan.device), n_jobs)
-        losses = trials.losses()
-        best = min(losses, key=lambda smooth: losses[smooth])
-        sooner, paired, pairs = trials.variants(best)
+        losses, paired, pairs = trials.find()
+        best, told = min(losses.values()), min(paired.values(), default=math.inf)
         if _trial_epochs(plan, _EPOCHS) >= _FEWEST_EPOCHS:
-            judged = replace(judged, loss=min(losses[best], paired))
-            if plan.shorter is not None and _has_learned_all(sooner, losses[best], judged):
-                plan = replace(plan, recipe=plan.shorter)
-        if paired < (1 - _WORTH_TELLING) * losses[best]:
+            judged = replace(judged, loss=min(best, told))
+            if plan.shorter is not None:
+                sooner = trials.sooner(_best(losses))
+                if _has_learned_all(sooner, best, judged):
+                    plan = replace(plan, recipe=plan.shorter)
+        if told < (1 - _WORTH_TELLING) * best:
             plan = replace(plan, pairs=pairs)
+            # What networks are told need not be in their vectors, which ask for a smoothing of
+            # their own; one network alone does not show it.
+            losses = paired if len(paired) > 1 else losses
         is_class = plan.recipe.loss == "log_loss"
         factor = _WHOLE_TRAINING_OF_CLASSES if is_class else _WHOLE_TRAINING
         plan = plan.smoothed(float(f"{factor * lowest_between(losses):.2g}"))
@@ -155,7 +167,7 @@ def lowest_between(losses: Mapping[float, float]) -> float:
     1.0
     """
     tried = sorted(losses)
-    place = tried.index(min(tried, key=lambda smooth: losses[smooth]))
+    place = tried.index(_best(losses))
     if place in (0, len(tried) - 1):
         return tried[place]
     beside = tried[place - 1 : place + 2]
@@ -171,11 +183,20 @@ def _trial_epochs(plan: TrainingPlan, share: float) -> int:
 
 
 class _Trial(NamedTuple):
-    """A small network that is to learn from rows, for a share of the epochs."""
+    """Small networks that are to learn from rows, one with each smoothing, for some epochs."""
 
     plan: TrainingPlan
     rows: RowSource
-    share: float = _EPOCHS
+    smooths: Sequence[float]
+    share: float = _EPOCHS  # of the epochs of the whole training
+
+
+class _Found(NamedTuple):
+    """What the judging rows lose with each smoothing that was worth a try."""
+
+    losses: dict[float, float]
+    paired: dict[float, float]  # by networks that are told of pairs; empty where there are none
+    pairs: tuple[Pair, ...]
 
 
 class _Trials:
@@ -185,73 +206,74 @@ class _Trials:
         self._plan, self._rows = tell_pairs(plan, rows)
         self._untold, self._judges, self._n_jobs = rows, judges, n_jobs
 
-    def losses(self) -> dict[float, float]:
-        """Return what the judging rows lose with each smoothing that was worth a try."""
-        losses = self._losses_of(_FIRST)
-        further = _LOWER if losses[_FIRST[0]] <= losses[_FIRST[1]] else _UPPER
-        return losses | self._losses_of(further)
-
-    def variants(self, smooth: float) -> tuple[float, float, tuple[Pair, ...]]:
-        """Return what else they lose with this smoothing.
-
-        Returns
-        -------
-        sooner : float
-            After a training of half the length; NaN where no shorter one is asked for.
-        paired : float
-            After one that was told of pairs; infinity where there is no pair to tell of.
-        pairs : tuple of Pair
-        """
-        plan, pairs = self._plan.smoothed(smooth), tuple[Pair, ...]()
-        trials: dict[str, _Trial] = {}
-        if plan.tries_pairs and not plan.pairs:
-            shape = plan.architecture
-            pairs = choose_pairs(self._untold, shape.n_codes, shape.n_outputs, plan.seeds[0])
+    def find(self) -> _Found:
+        """Return what is lost with each smoothing, and by networks that are told of pairs."""
+        shape, pairs = self._plan.architecture, tuple[Pair, ...]()
+        if self._plan.tries_pairs and not self._plan.pairs:
+            pairs = choose_pairs(self._untold, shape.n_codes, shape.n_outputs, self._plan.seeds[0])
+        told = self._plan, self._rows
         if pairs:
-            trials["paired"] = _Trial(*tell_pairs(replace(plan, pairs=pairs), self._untold))
-        if self._plan.shorter is not None:
-            trials["sooner"] = _Trial(plan, self._rows, _EPOCHS / 2)
-        found = dict(zip(trials, self._run(list(trials.values())), strict=True))
-        return found.get("sooner", math.nan), found.get("paired", math.inf), pairs
+            told = tell_pairs(replace(self._plan, pairs=pairs), self._untold)
+        if sum(rows * width for rows, width in _small(shape).table_shapes) > _MOST_ELEMENTS:
+            losses = self._losses([(smooth,) for smooth in _FIRST])
+            further = _LOWER if losses[_FIRST[0]] <= losses[_FIRST[1]] else _UPPER
+            losses |= self._losses([(smooth,) for smooth in further])
+            paired = self._run([_Trial(*told, [_best(losses)])])[0] if pairs else {}
+        elif pairs:
+            together = [_Trial(self._plan, self._rows, _ALL), _Trial(*told, _ALL)]
+            losses, paired = self._run(together)
+        else:
+            losses, paired = self._losses(_PARTS), {}
+        return _Found(losses, paired, pairs)
 
-    def _losses_of(self, smooths: Sequence[float]) -> dict[float, float]:
-        trials = [_Trial(self._plan.smoothed(smooth), self._rows) for smooth in smooths]
-        return dict(zip(smooths, self._run(trials), strict=True))
+    def sooner(self, smooth: float) -> float:
+        """Return what is lost with a smoothing after half of the time."""
+        (losses,) = self._run([_Trial(self._plan, self._rows, [smooth], _EPOCHS / 2)])
+        return losses[smooth]
 
-    def _run(self, trials: Sequence[_Trial]) -> list[float]:
-        """Return what the judging rows lose after each trial."""
-        if not trials:
-            return []
+    def _losses(self, parts: Sequence[Sequence[float]]) -> dict[float, float]:
+        """Return what is lost with each smoothing of several trials side by side."""
+        found = self._run([_Trial(self._plan, self._rows, smooths) for smooths in parts])
+        return {smooth: loss for losses in found for smooth, loss in losses.items()}
+
+    def _run(self, trials: Sequence[_Trial]) -> list[dict[float, float]]:
+        """Return what the judging rows lose with each smoothing of each trial."""
         stop = threading.Event()
-        trainings = [
-            Training(
-                index,
-                replace(
-                    plan.architecture,
-                    dims=tuple(min(dim, _MOST_DIMS) for dim in plan.architecture.dims),
-                    hidden_layer_sizes=_HIDDEN,
-                ),
-                rows,
-                _cut_short(plan.recipe, _trial_epochs(plan, share)),
-                plan.seeds[0],
-                edges=plan.edges,
-                pairs=plan.pair_means,
-                validation=None,
-                device=plan.device,
-                stop=stop,
+        trainings = []
+        for index, (plan, rows, smooths, share) in enumerate(trials):
+            recipe = _cut_short(plan.recipe, _trial_epochs(plan, share))
+            trainings.append(
+                SmallNetworks(
+                    index,
+                    _small(plan.architecture),
+                    rows,
+                    self._judges,
+                    recipe,
+                    [plan.smoothed(smooth).recipe.smooth for smooth in smooths],
+                    plan.seeds[0],
+                    edges=plan.edges,
+                    pairs=plan.pair_means,
+                    device=plan.device,
+                    stop=stop,
+                )
             )
-            for index, (plan, rows, share) in enumerate(trials)
-        ]
-        trained = run_side_by_side(trainings, stop, n_jobs=self._n_jobs)
+        tried = run_side_by_side(trainings, stop, n_jobs=self._n_jobs)
         if stop.is_set():  # by Ctrl-C; there is nothing yet to keep
             raise KeyboardInterrupt
-        losses = []
-        for training, result in zip(trainings, trained, strict=True):
-            network = result.network.to(self._plan.device)
-            network.fill_untrained_rows(training.counts, training.is_smooth)
-            total, weight = sum_losses(network, self._judges, self._plan.recipe)
-            losses.append(total / weight)
-        return losses
+        return [
+            dict(zip(trial.smooths, result.losses, strict=True))
+            for trial, result in zip(trials, tried, strict=True)
+        ]
+
+
+def _best(losses: Mapping[float, float]) -> float:
+    return min(losses, key=lambda smooth: losses[smooth])
+
+
+def _small(architecture: Architecture) -> Architecture:
+    """Return the shape of a network that is tried."""
+    dims = tuple(min(dim, _MOST_DIMS) for dim in architecture.dims)
+    return replace(architecture, dims=dims, hidden_layer_sizes=_HIDDEN)
 
 
 def _cut_short(recipe: Recipe, epochs: int) -> Recipe:

@@ -223,7 +223,7 @@ class EntityNetwork(nn.Module):
     def _activate(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
         x = ACTIVATIONS[self.architecture.activation](x)
         dropout = self.architecture.dropout
-        return x if generator is None or dropout == 0 else x * _draw_mask(x, dropout, generator)
+        return x if generator is None or dropout == 0 else x * draw_mask(x, dropout, generator)
 
     def initialize(self, initialization: str, generator: torch.Generator) -> None:
         """Draw all weights.
@@ -305,7 +305,7 @@ def _join(vectors: Sequence[Tensor], tables: Iterable[Tensor], pull: Pull | None
     return joined
 
 
-def _draw_mask(x: Tensor, dropout: float, generator: torch.Generator) -> Tensor:
+def draw_mask(x: Tensor, dropout: float, generator: torch.Generator) -> Tensor:
     """Return zeros where dropout falls, and elsewhere what keeps the mean; like x.
 
     One random number of 64 bits serves four elements, which is four times as fast as drawing one
