@@ -78,8 +78,9 @@ class EmbeddingInput(nn.Module):
         """Map codes (columns, batch) to (batch, sum of dims)."""
         if not len(self.tables):
             return _empty(codes.device, codes.shape[1], 0)
-        vectors = _look_up(codes, self.tables, self.sparse)
-        return ACTIVATIONS[self.activation](_join(vectors, self.tables, pull))
+        tables = _list(self.tables)
+        vectors = _look_up(codes, tables, self.sparse)
+        return ACTIVATIONS[self.activation](_join(vectors, tables, pull))
 
     def vectors(self) -> list[np.ndarray]:
         """Return what the next layer sees of each row; arrays of shape (n_codes, dim)."""
@@ -114,9 +115,10 @@ class OneHotInput(nn.Module):
     def forward(self, codes: Tensor, numbers: Tensor, pull: Pull | None = None) -> Tensor:
         """Map codes (columns, batch) and numbers (batch, n_numbers) to (batch, width)."""
         total = functional.linear(numbers, self.numbers, self.bias)
-        rows: Sequence[Tensor] = _look_up(codes, self.tables, self.sparse)
+        tables = _list(self.tables)
+        rows: Sequence[Tensor] = _look_up(codes, tables, self.sparse)
         if pull is not None:
-            rows = torch.split(_join(rows, self.tables, pull), self.width, dim=1)
+            rows = torch.split(_join(rows, tables, pull), self.width, dim=1)
         for row in rows:
             total = total + row
         return total
@@ -289,6 +291,11 @@ def _empty(device: torch.device, *shape: int) -> Tensor:
     return torch.empty(shape, device=device, dtype=torch.float32)
 
 
+def _list(tables: nn.ParameterList) -> list[Tensor]:
+    """Return tables as a list, which is iterated over in a tenth of the time."""
+    return [table for table in tables._parameters.values() if table is not None]
+
+
 def _look_up(codes: Tensor, tables: Iterable[Tensor], sparse: Collection[int]) -> list[Tensor]:
     """Return the row of each table that each code names; tensors of shape (batch, width)."""
     return [
@@ -297,11 +304,11 @@ def _look_up(codes: Tensor, tables: Iterable[Tensor], sparse: Collection[int]) -
     ]
 
 
-def _join(vectors: Sequence[Tensor], tables: Iterable[Tensor], pull: Pull | None) -> Tensor:
+def _join(vectors: Sequence[Tensor], tables: Sequence[Tensor], pull: Pull | None) -> Tensor:
     """Return the vectors side by side, drawn towards *unseen* when gradients are computed."""
     joined = torch.cat(list(vectors), dim=1)  # (batch, sum of dims)
     if pull is not None:
-        pull.on(joined, list(tables))
+        pull.on(joined, tables)
     return joined
 
 

@@ -268,7 +268,7 @@ class Training:
         loss_of = LOSSES[recipe.loss]
         step, n_steps = len(self.history) * self._n_batches, self._n_batches * recipe.epochs
         total = torch.zeros((), device=self._device, dtype=torch.float32)
-        forget, rate = None, recipe.learning_rate
+        forget, rate, weights = None, recipe.learning_rate, list(self.network.parameters())
         if (evidence := self._evidence) is not None:
 
             def forget(rows: Rows) -> Rows:
@@ -281,7 +281,8 @@ class Training:
             pull = None if self._evidence is None else self._evidence.pull(batch)
             output = self._forward(batch.codes, batch.numbers, self._dropout, pull)
             loss = weighted_mean(loss_of(output, batch.target, recipe.quantile), batch.weight)
-            self.network.zero_grad()
+            for weight in weights:  # torch's zero_grad would look for them at every step
+                weight.grad = None
             loss.backward()  # type: ignore[no-untyped-call]
             self._team.exchange(self.network)
             for optimizer in self._optimizers:
