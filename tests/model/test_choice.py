@@ -84,7 +84,32 @@ def test_the_choice_does_not_depend_on_how_many_trials_run_at_a_time():
     assert one == two
 
 
-def test_large_tables_are_tried_one_by_one_and_come_to_the_same_choice(monkeypatch):
+def test_pairs_are_told_where_they_matter_however_many_trials_run_at_a_time():
+    random = np.random.default_rng(0)
+    codes = np.stack([random.integers(3, n, size=3_000) for n in (15, 23)])
+    y = random.normal(size=(15, 23))[codes[0], codes[1]] + random.normal(scale=0.3, size=3_000)
+    rows = Rows(
+        torch.from_numpy(codes),
+        torch.empty(3_000, 0),
+        torch.from_numpy((y / y.std())[:, None].astype("f4")),
+    )
+    plan = replace(
+        make_plan(rows, 12, recipe=replace(RECIPE, smooth=(0.0, 0.0))),
+        architecture=Architecture((15, 23), (6, 8), (), 1, (64,)),
+        columns=["month", "day"],
+        unsettled=(0, 1),
+        tries_pairs=True,
+    )
+    one, two = (settle(plan, rows, None, n_jobs=n) for n in (1, 2))
+    assert one == two
+    assert one[0].pairs == ((0, 1),)
+    assert one[0].recipe.smooth[0] == one[0].recipe.smooth[1] > 0
+
+
+@pytest.mark.parametrize(
+    ("most", "size"), [("_MOST_IN_TABLES", 403 * 8), ("_MOST_IN_BATCH", 64 * 8)]
+)
+def test_large_networks_are_tried_one_by_one_and_come_to_the_same_choice(monkeypatch, most, size):
     rows = make_rows(4_000, 400, noise=3.0)
     together, judged = settle(make_plan(rows, 400), rows, None)
     n_networks, run = [], choice.run_side_by_side
@@ -95,7 +120,7 @@ def test_large_tables_are_tried_one_by_one_and_come_to_the_same_choice(monkeypat
         return found
 
     monkeypatch.setattr(choice, "run_side_by_side", counted)
-    monkeypatch.setattr(choice, "_MOST_ELEMENTS", 403 * 8 - 1)
+    monkeypatch.setattr(choice, most, size - 1)
     alone, judged_alone = settle(make_plan(rows, 400), rows, None)
     assert n_networks == [1] * 4
     assert alone.recipe.smooth == together.recipe.smooth

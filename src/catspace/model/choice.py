@@ -29,9 +29,10 @@ from catspace.preparation.rows import Rows, RowSource, sample_rows
 # What is tried: all at once, in two parts where nothing else is computed beside them.
 _PARTS = (1.0, 4.0, 32.0), (2.0, 16.0, 64.0)
 _ALL = tuple(sorted(chain(*_PARTS)))
-# Networks whose tables have more elements take more time and memory together than one by one. Of
-# them two are tried first, side by side; then those on the side of the better one.
-_MOST_ELEMENTS = 1 << 20
+# Networks with more elements than this in their tables, or in the vectors of a batch, take as long
+# together as one by one, and six times the memory. Of them two are tried first, side by side; then
+# those on the side of the better one.
+_MOST_IN_TABLES, _MOST_IN_BATCH = 1 << 20, 1 << 17
 _FIRST = (4.0, 16.0)
 _LOWER, _UPPER = (1.0, 2.0), (32.0, 64.0)
 # Taken where there are too few rows to tell one smoothing from another.
@@ -214,7 +215,7 @@ class _Trials:
         told = self._plan, self._rows
         if pairs:
             told = tell_pairs(replace(self._plan, pairs=pairs), self._untold)
-        if sum(rows * width for rows, width in _small(shape).table_shapes) > _MOST_ELEMENTS:
+        if _is_large(_small(shape), self._plan.recipe.batch_size):
             losses = self._losses([(smooth,) for smooth in _FIRST])
             further = _LOWER if losses[_FIRST[0]] <= losses[_FIRST[1]] else _UPPER
             losses |= self._losses([(smooth,) for smooth in further])
@@ -274,6 +275,14 @@ def _small(architecture: Architecture) -> Architecture:
     """Return the shape of a network that is tried."""
     dims = tuple(min(dim, _MOST_DIMS) for dim in architecture.dims)
     return replace(architecture, dims=dims, hidden_layer_sizes=_HIDDEN)
+
+
+def _is_large(architecture: Architecture, batch_size: int) -> bool:
+    """Whether several networks of this shape are better not computed together."""
+    shapes = architecture.table_shapes
+    in_batch = batch_size * len(shapes) * max(width for _, width in shapes)
+    in_tables = sum(rows * width for rows, width in shapes)
+    return in_tables > _MOST_IN_TABLES or in_batch > _MOST_IN_BATCH
 
 
 def _cut_short(recipe: Recipe, epochs: int) -> Recipe:
