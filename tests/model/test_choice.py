@@ -65,7 +65,7 @@ def test_what_is_learned_in_half_of_the_time_is_not_trained_for_longer(
     decay = 0.1 if n_epochs == 12 else 0.2
     assert (found.recipe.epochs, found.recipe.weight_decay) == (n_epochs, decay)
     assert found.recipe.smooth[0] > 0
-    # Nor is it tried where the user has said how long: two parts of the smoothings are all.
+    # Nor is it tried where the user has said how long: all smoothings together are one training.
     lengths, run = [], choice.run_side_by_side
 
     def counted(trainings, *arguments, **options):
@@ -75,7 +75,7 @@ def test_what_is_learned_in_half_of_the_time_is_not_trained_for_longer(
     monkeypatch.setattr(choice, "run_side_by_side", counted)
     kept, _ = settle(replace(plan, shorter=None), rows, None)
     assert kept.recipe.epochs == 12
-    assert lengths == [6] * 2
+    assert lengths == [6]
 
 
 def test_the_choice_does_not_depend_on_how_many_trials_run_at_a_time():

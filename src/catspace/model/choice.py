@@ -11,8 +11,7 @@ import math
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -26,9 +25,8 @@ from catspace.model.training import Epoch, run_side_by_side
 from catspace.model.trials import SmallNetworks
 from catspace.preparation.rows import Rows, RowSource, sample_rows
 
-# What is tried: all at once, in two parts where nothing else is computed beside them.
-_PARTS = (1.0, 4.0, 32.0), (2.0, 16.0, 64.0)
-_ALL = tuple(sorted(chain(*_PARTS)))
+# What is tried, all of them at once.
+_SMOOTHS = (1.0, 2.0, 4.0, 16.0, 32.0, 64.0)
 # Networks with more elements than this in their tables, or in the vectors of a batch, take as long
 # together as one by one, and six times the memory. Of them two are tried first, side by side; then
 # those on the side of the better one.
@@ -119,14 +117,12 @@ def settle(
         plan = replace(plan, tries_pairs=False)
     if is_tried:
         trials = _Trials(plan, learning.to(plan.device), judging.to(plan.device), n_jobs)
-        losses, paired, pairs = trials.find()
+        losses, paired, sooner, pairs = trials.find()
         best, told = min(losses.values()), min(paired.values(), default=math.inf)
         if _trial_epochs(plan, _EPOCHS) >= _FEWEST_EPOCHS:
             judged = replace(judged, loss=min(best, told))
-            if plan.shorter is not None:
-                sooner = trials.sooner(_best(losses))
-                if _has_learned_all(sooner, best, judged):
-                    plan = replace(plan, recipe=plan.shorter)
+            if plan.shorter is not None and _has_learned_all(sooner, best, judged):
+                plan = replace(plan, recipe=plan.shorter)
         if told < (1 - _WORTH_TELLING) * best:
             plan = replace(plan, pairs=pairs)
             # What networks are told need not be in their vectors, which ask for a smoothing of
@@ -183,6 +179,9 @@ def _trial_epochs(plan: TrainingPlan, share: float) -> int:
     return max(1, math.ceil(share * plan.recipe.epochs))
 
 
+_Name = TypeVar("_Name")
+
+
 class _Trial(NamedTuple):
     """Small networks that are to learn from rows, one with each smoothing, for some epochs."""
 
@@ -197,6 +196,7 @@ class _Found(NamedTuple):
 
     losses: dict[float, float]
     paired: dict[float, float]  # by networks that are told of pairs; empty where there are none
+    sooner: float  # with the best smoothing in half of the time; NaN where that was not asked for
     pairs: tuple[Pair, ...]
 
 
@@ -208,40 +208,47 @@ class _Trials:
         self._untold, self._judges, self._n_jobs = rows, judges, n_jobs
 
     def find(self) -> _Found:
-        """Return what is lost with each smoothing, and by networks that are told of pairs."""
+        """Return what is lost with each smoothing, also by those who are told of pairs."""
         shape, pairs = self._plan.architecture, tuple[Pair, ...]()
         if self._plan.tries_pairs and not self._plan.pairs:
             pairs = choose_pairs(self._untold, shape.n_codes, shape.n_outputs, self._plan.seeds[0])
-        told = self._plan, self._rows
+        if _is_large(_small(shape), self._plan.recipe.batch_size):
+            losses = self._losses_one_by_one()
+            others = self._run(self._variants(pairs, [_best(losses)]))
+        else:
+            plain = {"plain": _Trial(self._plan, self._rows, _SMOOTHS)}
+            others = self._run(plain | self._variants(pairs, _SMOOTHS))
+            losses = others["plain"]
+        sooner = others.get("sooner", {}).get(_best(losses), math.nan)
+        return _Found(losses, others.get("paired", {}), sooner, pairs)
+
+    def _variants(self, pairs: tuple[Pair, ...], smooths: Sequence[float]) -> dict[str, _Trial]:
+        """Return what else is tried: to tell of pairs, and to learn for half of the time."""
+        trials: dict[str, _Trial] = {}
         if pairs:
             told = tell_pairs(replace(self._plan, pairs=pairs), self._untold)
-        if _is_large(_small(shape), self._plan.recipe.batch_size):
-            losses = self._losses([(smooth,) for smooth in _FIRST])
-            further = _LOWER if losses[_FIRST[0]] <= losses[_FIRST[1]] else _UPPER
-            losses |= self._losses([(smooth,) for smooth in further])
-            paired = self._run([_Trial(*told, [_best(losses)])])[0] if pairs else {}
-        elif pairs:
-            together = [_Trial(self._plan, self._rows, _ALL), _Trial(*told, _ALL)]
-            losses, paired = self._run(together)
-        else:
-            losses, paired = self._losses(_PARTS), {}
-        return _Found(losses, paired, pairs)
+            trials["paired"] = _Trial(*told, smooths)
+        if self._plan.shorter is not None:
+            trials["sooner"] = _Trial(self._plan, self._rows, smooths, _EPOCHS / 2)
+        return trials
 
-    def sooner(self, smooth: float) -> float:
-        """Return what is lost with a smoothing after half of the time."""
-        (losses,) = self._run([_Trial(self._plan, self._rows, [smooth], _EPOCHS / 2)])
-        return losses[smooth]
+    def _losses_one_by_one(self) -> dict[float, float]:
+        losses = self._losses(_FIRST)
+        further = _LOWER if losses[_FIRST[0]] <= losses[_FIRST[1]] else _UPPER
+        return losses | self._losses(further)
 
-    def _losses(self, parts: Sequence[Sequence[float]]) -> dict[float, float]:
-        """Return what is lost with each smoothing of several trials side by side."""
-        found = self._run([_Trial(self._plan, self._rows, smooths) for smooths in parts])
-        return {smooth: loss for losses in found for smooth, loss in losses.items()}
+    def _losses(self, smooths: Sequence[float]) -> dict[float, float]:
+        """Return what is lost with each of some smoothings, each tried by itself."""
+        alone = {smooth: _Trial(self._plan, self._rows, [smooth]) for smooth in smooths}
+        return {smooth: losses[smooth] for smooth, losses in self._run(alone).items()}
 
-    def _run(self, trials: Sequence[_Trial]) -> list[dict[float, float]]:
+    def _run(self, trials: Mapping[_Name, _Trial]) -> dict[_Name, dict[float, float]]:
         """Return what the judging rows lose with each smoothing of each trial."""
+        if not trials:
+            return {}
         stop = threading.Event()
         trainings = []
-        for index, (plan, rows, smooths, share) in enumerate(trials):
+        for index, (plan, rows, smooths, share) in enumerate(trials.values()):
             recipe = _cut_short(plan.recipe, _trial_epochs(plan, share))
             trainings.append(
                 SmallNetworks(
@@ -261,10 +268,10 @@ class _Trials:
         tried = run_side_by_side(trainings, stop, n_jobs=self._n_jobs)
         if stop.is_set():  # by Ctrl-C; there is nothing yet to keep
             raise KeyboardInterrupt
-        return [
-            dict(zip(trial.smooths, result.losses, strict=True))
-            for trial, result in zip(trials, tried, strict=True)
-        ]
+        return {
+            name: dict(zip(trial.smooths, result.losses, strict=True))
+            for (name, trial), result in zip(trials.items(), tried, strict=True)
+        }
 
 
 def _best(losses: Mapping[float, float]) -> float:
