@@ -65,7 +65,7 @@ def test_what_is_learned_in_half_of_the_time_is_not_trained_for_longer(
     decay = 0.1 if n_epochs == 12 else 0.2
     assert (found.recipe.epochs, found.recipe.weight_decay) == (n_epochs, decay)
     assert found.recipe.smooth[0] > 0
-    # Nor is it tried where the user has said how long: four smoothings are all.
+    # Nor is it tried where the user has said how long: all smoothings together are one training.
     lengths, run = [], choice.run_side_by_side
 
     def counted(trainings, *arguments, **options):
@@ -75,13 +75,56 @@ def test_what_is_learned_in_half_of_the_time_is_not_trained_for_longer(
     monkeypatch.setattr(choice, "run_side_by_side", counted)
     kept, _ = settle(replace(plan, shorter=None), rows, None)
     assert kept.recipe.epochs == 12
-    assert lengths == [6] * 4
+    assert lengths == [6]
 
 
 def test_the_choice_does_not_depend_on_how_many_trials_run_at_a_time():
     rows = make_rows(3_000, 300, noise=1.0)
     one, two = (settle(make_plan(rows, 300), rows, None, n_jobs=n) for n in (1, 2))
     assert one == two
+
+
+def test_pairs_are_told_where_they_matter_however_many_trials_run_at_a_time():
+    random = np.random.default_rng(0)
+    codes = np.stack([random.integers(3, n, size=3_000) for n in (15, 23)])
+    y = random.normal(size=(15, 23))[codes[0], codes[1]] + random.normal(scale=0.3, size=3_000)
+    rows = Rows(
+        torch.from_numpy(codes),
+        torch.empty(3_000, 0),
+        torch.from_numpy((y / y.std())[:, None].astype("f4")),
+    )
+    plan = replace(
+        make_plan(rows, 12, recipe=replace(RECIPE, smooth=(0.0, 0.0))),
+        architecture=Architecture((15, 23), (6, 8), (), 1, (64,)),
+        columns=["month", "day"],
+        unsettled=(0, 1),
+        tries_pairs=True,
+    )
+    one, two = (settle(plan, rows, None, n_jobs=n) for n in (1, 2))
+    assert one == two
+    assert one[0].pairs == ((0, 1),)
+    assert one[0].recipe.smooth[0] == one[0].recipe.smooth[1] > 0
+
+
+@pytest.mark.parametrize(
+    ("most", "size"), [("_MOST_IN_TABLES", 403 * 8), ("_MOST_IN_BATCH", 64 * 8)]
+)
+def test_large_networks_are_tried_one_by_one_and_come_to_the_same_choice(monkeypatch, most, size):
+    rows = make_rows(4_000, 400, noise=3.0)
+    together, judged = settle(make_plan(rows, 400), rows, None)
+    n_networks, run = [], choice.run_side_by_side
+
+    def counted(trainings, *arguments, **options):
+        found = run(trainings, *arguments, **options)
+        n_networks.extend(len(result.losses) for result in found)
+        return found
+
+    monkeypatch.setattr(choice, "run_side_by_side", counted)
+    monkeypatch.setattr(choice, most, size - 1)
+    alone, judged_alone = settle(make_plan(rows, 400), rows, None)
+    assert n_networks == [1] * 4
+    assert alone.recipe.smooth == together.recipe.smooth
+    assert judged_alone.loss == pytest.approx(judged.loss)
 
 
 def test_the_rows_that_are_to_be_trained_on_are_all_there_afterwards():

@@ -2,27 +2,34 @@
 
 How noisy a target is shows in nothing but rows that were not learned from. So a part of the rows is
 held back, small networks are trained on the others with several smoothings, and the one that
-predicts the held-back rows best says the smoothing for the training on all rows. One more of them
-learns for half as long: where it comes as far, the training on all rows is shorter too. Another is
-told what the target did for pairs of categories: where that helps, so is the whole training.
+predicts the held-back rows best says the smoothing for the training on all rows. Others are told
+what the target did for pairs of categories: where that helps, so is the whole training. One more
+learns for half as long: where it comes as far, the training on all rows is shorter too.
 """
 
 import math
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
 
-from catspace.model.losses import constant_loss, sum_losses
+from catspace.model.losses import constant_loss
+from catspace.model.network import Architecture
 from catspace.model.pairs import Pair, choose_pairs
 from catspace.model.plan import TrainingPlan
-from catspace.model.training import Epoch, Training, run_side_by_side
+from catspace.model.training import Epoch, run_side_by_side
+from catspace.model.trials import are_computed_together, small_networks
 from catspace.preparation.rows import Rows, RowSource, sample_rows
 
-# Tried first, side by side; then those on the side of the better one.
+# What is tried, all of them at once.
+_SMOOTHS = (1.0, 2.0, 4.0, 16.0, 32.0, 64.0)
+# Networks with more elements than this in their tables, or in the vectors of a batch, take as long
+# together as one by one, and six times the memory. Of them two are tried first, side by side; then
+# those on the side of the better one.
+_MOST_IN_TABLES, _MOST_IN_BATCH = 1 << 20, 1 << 17
 _FIRST = (4.0, 16.0)
 _LOWER, _UPPER = (1.0, 2.0), (32.0, 64.0)
 # Taken where there are too few rows to tell one smoothing from another.
@@ -109,16 +116,18 @@ def settle(
         plan = replace(plan, tries_pairs=False)
     if is_tried:
         trials = _Trials(plan, learning.to(plan.device), judging.to(plan.device), n_jobs)
-        losses = trials.losses()
-        best = min(losses, key=lambda smooth: losses[smooth])
-        sooner, paired, pairs = trials.variants(best)
+        losses, paired, sooner, pairs = trials.find()
+        best, told = min(losses.values()), min(paired.values(), default=math.inf)
         if _trial_epochs(plan, _EPOCHS) >= _FEWEST_EPOCHS:
-            judged = replace(judged, loss=min(losses[best], paired))
-            if plan.shorter is not None and _has_learned_all(sooner, losses[best], judged):
+            judged = replace(judged, loss=min(best, told))
+            if plan.shorter is not None and _has_learned_all(sooner, best, judged):
                 plan = replace(plan, recipe=plan.shorter)
         # A loss that somebody has brought along may be below zero.
-        if paired < (1 - math.copysign(_WORTH_TELLING, losses[best])) * losses[best]:
+        if told < (1 - math.copysign(_WORTH_TELLING, best)) * best:
             plan = replace(plan, pairs=pairs)
+            # What networks are told need not be in their vectors, which ask for a smoothing of
+            # their own; one network alone does not show it.
+            losses = paired if len(paired) > 1 else losses
         is_class = plan.recipe.loss == "log_loss"
         factor = _WHOLE_TRAINING_OF_CLASSES if is_class else _WHOLE_TRAINING
         plan = plan.smoothed(float(f"{factor * lowest_between(losses):.2g}"))
@@ -155,7 +164,7 @@ def lowest_between(losses: Mapping[float, float]) -> float:
     1.0
     """
     tried = sorted(losses)
-    place = tried.index(min(tried, key=lambda smooth: losses[smooth]))
+    place = tried.index(_best(losses))
     if place in (0, len(tried) - 1):
         return tried[place]
     beside = tried[place - 1 : place + 2]
@@ -170,12 +179,25 @@ def _trial_epochs(plan: TrainingPlan, share: float) -> int:
     return max(1, math.ceil(share * plan.recipe.epochs))
 
 
+_Name = TypeVar("_Name")
+
+
 class _Trial(NamedTuple):
-    """A small network that is to learn from rows, for a share of the epochs."""
+    """Small networks that are to learn from rows, one with each smoothing, for some epochs."""
 
     plan: TrainingPlan
     rows: RowSource
-    share: float = _EPOCHS
+    smooths: Sequence[float]
+    share: float = _EPOCHS  # of the epochs of the whole training
+
+
+class _Found(NamedTuple):
+    """What the judging rows lose with each smoothing that was worth a try."""
+
+    losses: dict[float, float]
+    paired: dict[float, float]  # by networks that are told of pairs; empty where there are none
+    sooner: float  # with the best smoothing in half of the time; NaN where that was not asked for
+    pairs: tuple[Pair, ...]
 
 
 class _Trials:
@@ -185,77 +207,92 @@ class _Trials:
         self._plan, self._rows = tell_pairs(plan, rows)
         self._untold, self._judges, self._n_jobs = rows, judges, n_jobs
 
-    def losses(self) -> dict[float, float]:
-        """Return what the judging rows lose with each smoothing that was worth a try."""
-        losses = self._losses_of(_FIRST)
-        further = _LOWER if losses[_FIRST[0]] <= losses[_FIRST[1]] else _UPPER
-        return losses | self._losses_of(further)
+    def find(self) -> _Found:
+        """Return what is lost with each smoothing, also by those who are told of pairs."""
+        shape, pairs = self._plan.architecture, tuple[Pair, ...]()
+        if self._plan.tries_pairs and not self._plan.pairs:
+            pairs = choose_pairs(self._untold, shape.n_codes, shape.n_outputs, self._plan.seeds[0])
+        small, batch_size = _small(self._plan), self._plan.recipe.batch_size
+        if _is_large(small, batch_size) or not are_computed_together(small, self._plan.starts):
+            losses = self._losses_one_by_one()
+            others = self._run(self._variants(pairs, [_best(losses)]))
+        else:
+            plain = {"plain": _Trial(self._plan, self._rows, _SMOOTHS)}
+            others = self._run(plain | self._variants(pairs, _SMOOTHS))
+            losses = others["plain"]
+        sooner = others.get("sooner", {}).get(_best(losses), math.nan)
+        return _Found(losses, others.get("paired", {}), sooner, pairs)
 
-    def variants(self, smooth: float) -> tuple[float, float, tuple[Pair, ...]]:
-        """Return what else they lose with this smoothing.
-
-        Returns
-        -------
-        sooner : float
-            After a training of half the length; NaN where no shorter one is asked for.
-        paired : float
-            After one that was told of pairs; infinity where there is no pair to tell of.
-        pairs : tuple of Pair
-        """
-        plan, pairs = self._plan.smoothed(smooth), tuple[Pair, ...]()
+    def _variants(self, pairs: tuple[Pair, ...], smooths: Sequence[float]) -> dict[str, _Trial]:
+        """Return what else is tried: to tell of pairs, and to learn for half of the time."""
         trials: dict[str, _Trial] = {}
-        if plan.tries_pairs and not plan.pairs:
-            shape = plan.architecture
-            pairs = choose_pairs(self._untold, shape.n_codes, shape.n_outputs, plan.seeds[0])
         if pairs:
-            trials["paired"] = _Trial(*tell_pairs(replace(plan, pairs=pairs), self._untold))
+            told = tell_pairs(replace(self._plan, pairs=pairs), self._untold)
+            trials["paired"] = _Trial(*told, smooths)
         if self._plan.shorter is not None:
-            trials["sooner"] = _Trial(plan, self._rows, _EPOCHS / 2)
-        found = dict(zip(trials, self._run(list(trials.values())), strict=True))
-        return found.get("sooner", math.nan), found.get("paired", math.inf), pairs
+            trials["sooner"] = _Trial(self._plan, self._rows, smooths, _EPOCHS / 2)
+        return trials
 
-    def _losses_of(self, smooths: Sequence[float]) -> dict[float, float]:
-        trials = [_Trial(self._plan.smoothed(smooth), self._rows) for smooth in smooths]
-        return dict(zip(smooths, self._run(trials), strict=True))
+    def _losses_one_by_one(self) -> dict[float, float]:
+        losses = self._losses(_FIRST)
+        further = _LOWER if losses[_FIRST[0]] <= losses[_FIRST[1]] else _UPPER
+        return losses | self._losses(further)
 
-    def _run(self, trials: Sequence[_Trial]) -> list[float]:
-        """Return what the judging rows lose after each trial."""
+    def _losses(self, smooths: Sequence[float]) -> dict[float, float]:
+        """Return what is lost with each of some smoothings, each tried by itself."""
+        alone = {smooth: _Trial(self._plan, self._rows, [smooth]) for smooth in smooths}
+        return {smooth: losses[smooth] for smooth, losses in self._run(alone).items()}
+
+    def _run(self, trials: Mapping[_Name, _Trial]) -> dict[_Name, dict[float, float]]:
+        """Return what the judging rows lose with each smoothing of each trial."""
         if not trials:
-            return []
+            return {}
         stop = threading.Event()
-        trainings = [
-            Training(
-                index,
-                replace(
-                    plan.architecture,
-                    # Vectors that are given have as many as they have.
-                    dims=tuple(
-                        dim if table in plan.starts else min(dim, _MOST_DIMS)
-                        for dim, table in zip(
-                            plan.architecture.dims, plan.architecture.tables, strict=True
-                        )
-                    ),
-                    hidden_layer_sizes=_HIDDEN,
-                ),
-                rows,
-                plan.recipe.cut_short(_trial_epochs(plan, share)),
-                plan.seeds[0],
-                edges=plan.edges,
-                pairs=plan.pair_means,
-                starts=plan.starts,
-                validation=None,
-                device=plan.device,
-                stop=stop,
+        trainings = []
+        for index, (plan, rows, smooths, share) in enumerate(trials.values()):
+            trainings.append(
+                small_networks(
+                    index,
+                    _small(plan),
+                    rows,
+                    self._judges,
+                    plan.recipe.cut_short(_trial_epochs(plan, share)),
+                    [plan.smoothed(smooth).recipe.smooth for smooth in smooths],
+                    plan.seeds[0],
+                    edges=plan.edges,
+                    pairs=plan.pair_means,
+                    starts=plan.starts,
+                    device=plan.device,
+                    stop=stop,
+                )
             )
-            for index, (plan, rows, share) in enumerate(trials)
-        ]
-        trained = run_side_by_side(trainings, stop, n_jobs=self._n_jobs)
+        tried = run_side_by_side(trainings, stop, n_jobs=self._n_jobs)
         if stop.is_set():  # by Ctrl-C; there is nothing yet to keep
             raise KeyboardInterrupt
-        losses = []
-        for training, result in zip(trainings, trained, strict=True):
-            network = result.network.to(self._plan.device)
-            network.fill_untrained_rows(training.counts, training.is_smooth, training.starts)
-            total, weight = sum_losses(network, self._judges, self._plan.recipe)
-            losses.append(total / weight)
-        return losses
+        return {
+            name: dict(zip(trial.smooths, result.losses, strict=True))
+            for (name, trial), result in zip(trials.items(), tried, strict=True)
+        }
+
+
+def _best(losses: Mapping[float, float]) -> float:
+    return min(losses, key=lambda smooth: losses[smooth])
+
+
+def _small(plan: TrainingPlan) -> Architecture:
+    """Return the shape of a network that is tried."""
+    shape = plan.architecture
+    # Vectors that are given have as many dimensions as they have.
+    dims = tuple(
+        dim if table in plan.starts else min(dim, _MOST_DIMS)
+        for dim, table in zip(shape.dims, shape.tables, strict=True)
+    )
+    return replace(shape, dims=dims, hidden_layer_sizes=_HIDDEN)
+
+
+def _is_large(architecture: Architecture, batch_size: int) -> bool:
+    """Whether several networks of this shape are better not computed together."""
+    shapes = architecture.table_shapes
+    in_batch = batch_size * len(shapes) * max(width for _, width in shapes)
+    in_tables = sum(rows * width for rows, width in shapes)
+    return in_tables > _MOST_IN_TABLES or in_batch > _MOST_IN_BATCH

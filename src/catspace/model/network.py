@@ -107,8 +107,9 @@ class EmbeddingInput(nn.Module):
         """Map codes (columns, batch) to (batch, sum of dims)."""
         if not len(self.tables):
             return _empty(codes.device, codes.shape[1], 0)
-        vectors = _look_up(codes, self.tables, self.table_of, self.sparse)
-        tables = [self.tables[i] for i in self.table_of]
+        tables = _list(self.tables)
+        vectors = _look_up(codes, tables, self.table_of, self.sparse)
+        tables = [tables[i] for i in self.table_of]
         return ACTIVATIONS[self.activation](_join(vectors, tables, pull))
 
     def vectors(self) -> list[np.ndarray]:
@@ -145,9 +146,10 @@ class OneHotInput(nn.Module):
     def forward(self, codes: Tensor, numbers: Tensor, pull: Pull | None = None) -> Tensor:
         """Map codes (columns, batch) and numbers (batch, n_numbers) to (batch, width)."""
         total = functional.linear(numbers, self.numbers, self.bias)
-        rows: Sequence[Tensor] = _look_up(codes, self.tables, range(len(codes)), self.sparse)
+        tables = _list(self.tables)
+        rows: Sequence[Tensor] = _look_up(codes, tables, range(len(codes)), self.sparse)
         if pull is not None:
-            rows = torch.split(_join(rows, self.tables, pull), self.width, dim=1)
+            rows = torch.split(_join(rows, tables, pull), self.width, dim=1)
         for row in rows:
             total = total + row
         return total
@@ -254,7 +256,7 @@ class EntityNetwork(nn.Module):
     def _activate(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
         x = ACTIVATIONS[self.architecture.activation](x)
         dropout = self.architecture.dropout
-        return x if generator is None or dropout == 0 else x * _draw_mask(x, dropout, generator)
+        return x if generator is None or dropout == 0 else x * draw_mask(x, dropout, generator)
 
     def initialize(self, initialization: str, generator: torch.Generator) -> None:
         """Draw all weights.
@@ -355,8 +357,13 @@ def _empty(device: torch.device, *shape: int) -> Tensor:
     return torch.empty(shape, device=device, dtype=torch.float32)
 
 
+def _list(tables: nn.ParameterList) -> list[Tensor]:
+    """Return tables as a list, which is iterated over in a tenth of the time."""
+    return [table for table in tables._parameters.values() if table is not None]
+
+
 def _look_up(
-    codes: Tensor, tables: nn.ParameterList, table_of: Iterable[int], sparse: Collection[int]
+    codes: Tensor, tables: Sequence[Tensor], table_of: Iterable[int], sparse: Collection[int]
 ) -> list[Tensor]:
     """Return the row that each code names in its column's table; of shape (batch, width)."""
     return [
@@ -365,15 +372,15 @@ def _look_up(
     ]
 
 
-def _join(vectors: Sequence[Tensor], tables: Iterable[Tensor], pull: Pull | None) -> Tensor:
+def _join(vectors: Sequence[Tensor], tables: Sequence[Tensor], pull: Pull | None) -> Tensor:
     """Return the vectors side by side, drawn towards *unseen* when gradients are computed."""
     joined = torch.cat(list(vectors), dim=1)  # (batch, sum of dims)
     if pull is not None and joined.requires_grad:  # not where every table is frozen
-        pull.on(joined, list(tables))
+        pull.on(joined, tables)
     return joined
 
 
-def _draw_mask(x: Tensor, dropout: float, generator: torch.Generator) -> Tensor:
+def draw_mask(x: Tensor, dropout: float, generator: torch.Generator) -> Tensor:
     """Return zeros where dropout falls, and elsewhere what keeps the mean; like x.
 
     One random number of 64 bits serves four elements, which is four times as fast as drawing one

@@ -171,18 +171,30 @@ class RowAdam:
         table.index_copy_(0, rows, moved)
 
 
+def is_updated_by_row(
+    n_elements: int, *, optimizer: str, weight_decay: float, device: torch.device
+) -> bool:
+    """Whether a step moves only the rows of its batch, in a table with so many elements.
+
+    With at least `SPARSE_FROM` of them; never where every step moves every row anyway because all
+    weights decay, nor on devices that have no sparse gradients.
+    """
+    if device.type not in ("cpu", "cuda") or (optimizer == "adam" and weight_decay > 0):
+        return False
+    return n_elements >= SPARSE_FROM
+
+
 def sparse_tables(
     architecture: Architecture, *, optimizer: str, weight_decay: float, device: torch.device
 ) -> list[int]:
-    """Return which embeddings are updated row by row, by their positions.
-
-    Those with at least `SPARSE_FROM` elements; none where every step moves every row anyway
-    because all weights decay, and none on devices that have no sparse gradients.
-    """
-    if device.type not in ("cpu", "cuda") or (optimizer == "adam" and weight_decay > 0):
-        return []
-    shapes = architecture.table_shapes
-    return [i for i, (rows, width) in enumerate(shapes) if rows * width >= SPARSE_FROM]
+    """Return which embeddings are updated row by row, by their positions."""
+    return [
+        i
+        for i, (rows, width) in enumerate(architecture.table_shapes)
+        if is_updated_by_row(
+            rows * width, optimizer=optimizer, weight_decay=weight_decay, device=device
+        )
+    ]
 
 
 @dataclass(frozen=True)
@@ -236,23 +248,47 @@ def make_optimizers(
             device=network.dense_layers[0].weight.device,
         )
     network.input.sparse = [i for i in wanted if tables[i].requires_grad]
-    large = [tables[i] for i in network.input.sparse]
-    apart = {id(weight) for weight in large}
-    whole: list[Tensor] = [
-        one for one in network.parameters() if id(one) not in apart and one.requires_grad
-    ]
+    return make_adam(
+        [weight for weight in network.parameters() if weight.requires_grad],
+        layers=[layer.weight for layer in network.dense_layers if layer.weight.requires_grad],
+        by_row=[tables[i] for i in network.input.sparse],
+        optimizer=optimizer,
+        weight_decay=weight_decay,
+    )
+
+
+def make_adam(
+    weights: Sequence[Tensor],
+    *,
+    layers: Sequence[Tensor],
+    by_row: Sequence[Tensor],
+    optimizer: str,
+    weight_decay: float,
+) -> list[DenseAdam | RowAdam]:
+    """Return what moves weights, of which some are of dense layers and some have sparse gradients.
+
+    Parameters
+    ----------
+    weights : sequence of tensors
+        All of them.
+    layers, by_row : sequences of tensors
+        Those of dense layers; and tables whose gradients hold the rows of a batch only.
+    optimizer : {"adamw", "adam"}
+    weight_decay : float
+    """
+    apart = {id(weight) for weight in by_row}
+    whole = [one for one in weights if id(one) not in apart]
     is_decoupled = optimizer == "adamw"
     betas = (0.9, 0.99) if is_decoupled else (0.9, 0.999)
-    groups: list[tuple[list[Tensor], float]] = [(whole, weight_decay)]
+    groups: list[tuple[Sequence[Tensor], float]] = [(whole, weight_decay)]
     if is_decoupled:
         # Only the dense layers are held small: an embedding row that a batch does not meet would
         # otherwise shrink all the same, the rare categories most.
-        decayed = [layer.weight for layer in network.dense_layers if layer.weight.requires_grad]
-        held = {id(weight) for weight in decayed}
+        held = {id(weight) for weight in layers}
         groups = [
-            (decayed, weight_decay),
+            (layers, weight_decay),
             ([weight for weight in whole if id(weight) not in held], 0.0),
         ]
-    groups = [(weights, decay) for weights, decay in groups if weights]
+    groups = [(moved, decay) for moved, decay in groups if moved]
     dense = DenseAdam(groups, betas=betas, is_decoupled=is_decoupled)
-    return [dense, RowAdam(large, betas=betas)] if large else [dense]
+    return [dense, RowAdam(by_row, betas=betas)] if by_row else [dense]

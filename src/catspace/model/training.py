@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -109,18 +109,51 @@ def train_networks(
     return run_side_by_side(trainings, stop, n_jobs=n_jobs, listener=listener)
 
 
+class Ended(Protocol):
+    """What a training is when it has ended."""
+
+    @property
+    def index(self) -> int:
+        """Which of several trainings it was."""
+
+    @property
+    def history(self) -> Sequence[Epoch]:
+        """Its epochs."""
+
+
+_Result = TypeVar("_Result", bound=Ended)
+_Given = TypeVar("_Given", bound=Ended, covariant=True)
+
+
+class Runnable(Protocol[_Given]):
+    """A training that is run an epoch at a time."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether there is nothing left to do."""
+
+    def run_epoch(self) -> Epoch | None:
+        """Train for one epoch, and return what is known about it; None if it was stopped."""
+
+    def end(self) -> None:
+        """Let the epoch that has ended be the last."""
+
+    def finish(self) -> _Given:
+        """Return what has come of it."""
+
+
 def run_side_by_side(
-    trainings: Sequence["Training"],
+    trainings: Sequence[Runnable[_Result]],
     stop: threading.Event,
     *,
     n_jobs: int = 1,
     listener: Listener = hear_nothing,
-) -> list[Trained]:
+) -> list[_Result]:
     """Run trainings to their ends, an epoch at a time, so many at the same time.
 
     Parameters
     ----------
-    trainings : sequence of Training
+    trainings : sequence of Runnable
         With indices of their own.
     stop : threading.Event
         What stops all of them.
@@ -128,7 +161,7 @@ def run_side_by_side(
     listener : callable
     """
     waiting = deque(trainings)
-    finished: list[Trained] = []
+    finished: list[_Result] = []
 
     def work() -> None:
         torch.set_num_threads(1)
@@ -285,7 +318,7 @@ class Training:
             shares.apply(self._optimizers, self.network.input.sparse)
         step, n_steps = len(self.history) * self._n_batches, self._n_batches * recipe.epochs
         total = torch.zeros((), device=self._device, dtype=torch.float32)
-        forget, rate = None, recipe.learning_rate
+        forget, rate, weights = None, recipe.learning_rate, list(self.network.parameters())
         if (evidence := self._evidence) is not None:
 
             def forget(rows: Rows) -> Rows:
@@ -294,12 +327,12 @@ class Training:
         for batch in self._rows.shuffled(self._n_batches, self._generator, forget):
             if self._stop.is_set():
                 return None
-            factor = _rate_factor((step + 0.5) / n_steps) if recipe.schedule == "cosine" else 1.0
-            rate = recipe.learning_rate * factor
+            rate = rate_at((step + 0.5) / n_steps, recipe)
             pull = None if self._evidence is None else self._evidence.pull(batch)
             output = self._forward(batch.codes, batch.numbers, self._dropout, pull)
             loss = weighted_mean(loss_of(output, batch.target), batch.weight)
-            self.network.zero_grad()
+            for weight in weights:  # torch's zero_grad would look for them at every step
+                weight.grad = None
             loss.backward()  # type: ignore[no-untyped-call]
             self._team.exchange(self.network)
             for optimizer in self._optimizers:
@@ -307,11 +340,7 @@ class Training:
             total += loss.detach() * len(batch)
             step += 1
         mean_loss = float(self._team.sum(total)) / self._n_samples
-        if not math.isfinite(mean_loss):
-            raise CatspaceError(
-                f"Training diverged: the loss of epoch {epoch} is {mean_loss:g}.",
-                hint=f"lower learning_rate, which is {recipe.learning_rate:g}.",
-            )
+        check_loss(mean_loss, epoch, recipe)
         validation_loss = self._validate(epoch)
         seconds = time.perf_counter() - self._started
         self.history.append(
@@ -369,8 +398,24 @@ class Training:
         return loss
 
 
-def _rate_factor(progress: float) -> float:
-    """Return the share of the peak rate: a linear rise, then half a cosine down to zero."""
-    if progress < _WARM_UP:
-        return progress / _WARM_UP
-    return 0.5 * (1 + math.cos(math.pi * (progress - _WARM_UP) / (1 - _WARM_UP)))
+def check_loss(loss: float, epoch: int, recipe: Recipe) -> None:
+    """Raise where the loss of an epoch is no number."""
+    if not math.isfinite(loss):
+        raise CatspaceError(
+            f"Training diverged: the loss of epoch {epoch} is {loss:g}.",
+            hint=f"lower learning_rate, which is {recipe.learning_rate:g}.",
+        )
+
+
+def rate_at(progress: float, recipe: Recipe) -> float:
+    """Return the learning rate after this share of the steps.
+
+    The schedule "cosine" is a linear rise to the peak, and then half a cosine down to zero.
+    """
+    factor = 1.0
+    if recipe.schedule == "cosine":
+        if progress < _WARM_UP:
+            factor = progress / _WARM_UP
+        else:
+            factor = 0.5 * (1 + math.cos(math.pi * (progress - _WARM_UP) / (1 - _WARM_UP)))
+    return recipe.learning_rate * factor

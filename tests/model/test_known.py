@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from catspace.data.vocabulary import UNSEEN
+from catspace.model.known import Known, choose_shares
 from catspace.model.network import Architecture, EntityNetwork
 from catspace.model.optimizer import DenseAdam, RowAdam, Shares, make_optimizers
 from catspace.model.recipe import Recipe
-from catspace.model.start import Start, choose_shares
 from catspace.model.training import train_networks
 from catspace.model.updating import grow_network, update_recipe
 from catspace.preparation.rows import Rows
@@ -53,9 +53,9 @@ def test_a_network_that_has_grown_gives_the_same_and_starts_new_rows_at_unseen(e
 
 
 def test_a_weight_moves_by_the_share_of_its_rows_that_are_new():
-    start = Start(build(), [torch.tensor([0, 0, 0, 30, 0, 7]), torch.tensor([0, 0, 0, 1, 36])], 37)
+    known = Known(build(), [torch.tensor([0, 0, 0, 30, 0, 7]), torch.tensor([0, 0, 0, 1, 36])], 37)
     new = [torch.tensor([2, 0, 0, 10, 5, 0]), torch.tensor([0, 0, 0, 3, 14])]
-    shares = start.shares(new, 17, CPU)
+    shares = known.shares(new, 17, CPU)
     of_all = 17 / 54
     np.testing.assert_allclose(shares.tables[0], [1, 0, of_all, 0.25, 1, 0], rtol=1e-6)
     np.testing.assert_allclose(shares.tables[1], [0, 0, of_all, 0.75, 14 / 50], rtol=1e-6)
@@ -97,7 +97,7 @@ def test_training_goes_on_from_the_start_and_leaves_rows_alone_that_it_does_not_
     known = [torch.tensor([0, 0, 0, 40, 0, 40]), torch.tensor([0, 0, 0, 40, 40])]
     rows = make_rows([3, 4] * 20, [3, 3] * 20)
     (trained,) = train_networks(
-        SHAPE, rows, replace(RECIPE, smooth=(4.0, 0.0)), [0], starts=[Start(network, known, 80)]
+        SHAPE, rows, replace(RECIPE, smooth=(4.0, 0.0)), [0], known=[Known(network, known, 80)]
     )
     assert trained.network is network
     first, second = (table.detach() for table in network.input.tables)

@@ -1,0 +1,424 @@
+"""Small networks that differ in their smoothing alone, trained as one.
+
+A step of a small network takes hardly longer than telling torch what there is to do. So networks
+that read the same rows in the same order are computed together: their vectors lie side by side in
+one table, and their layers are the matrices of one product. Each learns what it would learn alone.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from catspace.data.vocabulary import UNSEEN
+from catspace.model.evidence import Evidence
+from catspace.model.losses import find_loss, sum_losses
+from catspace.model.network import (
+    ACTIVATIONS,
+    Architecture,
+    EntityNetwork,
+    OneHotInput,
+    draw_mask,
+)
+from catspace.model.optimizer import is_updated_by_row, make_adam
+from catspace.model.pairs import PairMeans
+from catspace.model.recipe import Recipe
+from catspace.model.starts import Starts
+from catspace.model.training import Epoch, Runnable, Training, check_loss, rate_at
+from catspace.preparation.rows import Rows, RowSource, weigh_codes
+
+
+class StackedNetworks:
+    """Copies of one network, which are computed together and learn apart.
+
+    Parameters
+    ----------
+    network : EntityNetwork
+        With the weights that all of them start from.
+    n_networks : int
+    """
+
+    def __init__(self, network: EntityNetwork, n_networks: int) -> None:
+        self._network, self._n = network, n_networks
+        self.is_sparse = False  # whether gradients of the table hold the rows of the batch only
+        tables = [table.detach() for table in network.input.tables]
+        self._sizes = [len(table) for table in tables]
+        self._widths = [table.shape[1] for table in tables]
+        # Shorter vectors are filled up with zeros. They meet weights of zero, so both stay zeros.
+        self._width = max(self._widths)
+        sizes = torch.tensor(self._sizes, dtype=torch.int32)
+        begins = (sizes.cumsum(0, dtype=torch.int32) - sizes)[:, None]
+        # Where the rows of each column begin in the table, and that of *unseen*: (n_columns, 1)
+        self.begins = begins.to(tables[0].device)
+        self._unseen = (begins[:, 0] + UNSEEN).to(tables[0].device)
+        rows = torch.cat([functional.pad(one, (0, self._width - one.shape[1])) for one in tables])
+        self.table = _learned(rows.repeat(1, n_networks))  # (all codes, networks · width)
+        is_filled = torch.cat([torch.arange(self._width) < width for width in self._widths])
+        self._places = torch.nonzero(is_filled).flatten().to(rows.device)
+        self._is_filled = is_filled.to(rows).view(len(tables), 1, self._width)
+        self._is_filled = self._is_filled.repeat(1, 1, n_networks)  # (columns, 1, networks · width)
+
+        dense = [(layer.weight.detach(), layer.bias.detach()) for layer in network.dense_layers]
+        if isinstance(network.input, OneHotInput):
+            numbers, bias = network.input.numbers.detach(), network.input.bias.detach()
+            self.vectors: Tensor | None = None
+        else:
+            (weight, bias), *dense = dense
+            vectors = weight.new_zeros(len(is_filled), len(weight))
+            vectors[self._places] = weight[:, : len(self._places)].T
+            self.vectors = self._stack(vectors)  # (networks, columns · width, hidden)
+            numbers = weight[:, len(self._places) :]
+        self.from_numbers = _learned(numbers.repeat(n_networks, 1))
+        self.first_bias = _learned(bias.repeat(n_networks))
+        self.weights = [self._stack(weight.T) for weight, _ in dense]
+        self.biases = [self._stack(bias[None]) for _, bias in dense]
+
+    @property
+    def parameters(self) -> list[Tensor]:
+        """All that is learned."""
+        first = [] if self.vectors is None else [self.vectors]
+        return [self.table, *first, self.from_numbers, self.first_bias, *self.weights, *self.biases]
+
+    @property
+    def decayed(self) -> list[Tensor]:
+        """The weights of dense layers."""
+        first = [] if self.vectors is None else [self.vectors, self.from_numbers]
+        return [*first, *self.weights]
+
+    def __call__(
+        self, places: Tensor, numbers: Tensor, generator: torch.Generator, pulls: Tensor
+    ) -> Tensor:
+        """Return the outputs of all networks for a batch, in training.
+
+        Parameters
+        ----------
+        places : int tensor of shape (n_columns, batch)
+            The rows of the table: codes, and where their columns begin.
+        numbers : float tensor of shape (batch, n_numbers)
+        generator : torch.Generator
+            Where dropout draws from, once for all networks.
+        pulls : float tensor of shape (n_columns, batch, n_networks)
+            What draws the vectors of each row towards *unseen*.
+
+        Returns
+        -------
+        tensor of shape (n_networks, batch, n_outputs)
+        """
+        shape = self._network.architecture
+        vectors = functional.embedding(places, self.table, sparse=self.is_sparse)
+        self._pull(vectors, pulls)
+        pieces = self._network.numbers(numbers)
+        x = functional.linear(pieces, self.from_numbers, self.first_bias)
+        if self.vectors is None:
+            x = self._apart(x + vectors.sum(0))
+        else:
+            n_columns, batch, _ = vectors.shape
+            if shape.embedding_activation != "identity":
+                vectors = ACTIVATIONS[shape.embedding_activation](vectors) * self._is_filled
+            by_network = vectors.view(n_columns, batch, self._n, self._width).permute(2, 1, 0, 3)
+            x = torch.baddbmm(self._apart(x), by_network.reshape(self._n, batch, -1), self.vectors)
+        for weight, bias in zip(self.weights, self.biases, strict=True):
+            x = ACTIVATIONS[shape.activation](x)  # (networks, batch, hidden)
+            if shape.dropout:
+                x = x * draw_mask(x[0], shape.dropout, generator)
+            x = torch.baddbmm(bias, x, weight)
+        return ACTIVATIONS[shape.output_activation](x)
+
+    @torch.no_grad()
+    def apart(self) -> list[EntityNetwork]:
+        """Return the networks, each by itself."""
+        return [self._unstack(k) for k in range(self._n)]
+
+    def _unstack(self, k: int) -> EntityNetwork:
+        shape = self._network.architecture
+        network = EntityNetwork(shape, self.table.device, pairs=self._network.pairs)
+        network.numbers = self._network.numbers
+        rows = torch.split(self.table[:, k * self._width : (k + 1) * self._width], self._sizes)
+        for table, found, width in zip(network.input.tables, rows, self._widths, strict=True):
+            table.copy_(found[:, :width])
+        hidden = len(self.first_bias) // self._n
+        own = slice(k * hidden, (k + 1) * hidden)
+        dense = network.dense_layers
+        if isinstance(network.input, OneHotInput):
+            network.input.numbers.copy_(self.from_numbers[own])
+            network.input.bias.copy_(self.first_bias[own])
+        else:
+            assert self.vectors is not None
+            first, *dense = dense
+            vectors = self.vectors[k, self._places].T
+            first.weight.copy_(torch.cat([vectors, self.from_numbers[own]], dim=1))
+            first.bias.copy_(self.first_bias[own])
+        for layer, weight, bias in zip(dense, self.weights, self.biases, strict=True):
+            layer.weight.copy_(weight[k].T)
+            layer.bias.copy_(bias[k, 0])
+        return network
+
+    def _pull(self, vectors: Tensor, pulls: Tensor) -> None:
+        """Add to the gradient of vectors of shape (n_columns, batch, networks · width)."""
+        with torch.no_grad():
+            unseen = self.table.index_select(0, self._unseen)[:, None]
+            away = (vectors - unseen).view(*pulls.shape, self._width)
+        n_samples = vectors.shape[1]  # the loss is their mean
+
+        def pulled(gradient: Tensor) -> Tensor:
+            apart = gradient.view(away.shape)
+            return torch.addcmul(apart, pulls[..., None], away, value=1 / n_samples).view_as(
+                vectors
+            )
+
+        vectors.register_hook(pulled)  # type: ignore[no-untyped-call]
+
+    def _apart(self, x: Tensor) -> Tensor:
+        """Return (batch, networks · hidden) as (networks, batch, hidden)."""
+        return x.view(len(x), self._n, -1).transpose(0, 1)
+
+    def _stack(self, weight: Tensor) -> Tensor:
+        return _learned(weight.repeat(self._n, *[1] * weight.ndim))
+
+
+def _learned(weight: Tensor) -> Tensor:
+    return weight.contiguous().requires_grad_()
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What has come of networks that were trained as one."""
+
+    index: int
+    history: list[Epoch]
+    losses: list[float]  # of each network, on the rows that judge
+
+
+class SmallNetworks:
+    """Networks that learn from the same rows, each with a smoothing of its own; an epoch at a time.
+
+    Parameters
+    ----------
+    index : int
+        Which trial of several it is.
+    architecture : Architecture
+    rows : RowSource
+        To learn from; on the device.
+    judges : Rows
+        To judge them by in the end; on the device.
+    recipe : Recipe
+    smooths : sequence of sequences of float
+        For each network the smoothing of each column, in place of the recipe's. A column is
+        smoothed in all of them or in none.
+    seed : int
+        Of the first weights, the order of rows, and dropout: the same for all networks.
+    edges : sequence of arrays
+        Where the range of each number is cut.
+    pairs : PairMeans, optional
+        What all rows tell about pairs of categories.
+    device : torch.device
+    stop : threading.Event
+        Ends the epoch after the current batch.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        architecture: Architecture,
+        rows: RowSource,
+        judges: Rows,
+        recipe: Recipe,
+        smooths: Sequence[Sequence[float]],
+        seed: int,
+        *,
+        edges: Sequence[np.ndarray] = (),
+        pairs: PairMeans | None = None,
+        device: torch.device,
+        stop: threading.Event,
+    ) -> None:
+        self.index, self.recipe, self.history = index, recipe, list[Epoch]()
+        self._rows, self._judges, self._stop, self._device = rows, judges, stop, device
+        self._generator = torch.Generator().manual_seed(seed)
+        network = EntityNetwork(architecture, pairs=pairs)
+        network.numbers.set_edges(edges)
+        network.initialize(recipe.initialization, self._generator)
+        self._networks = StackedNetworks(network.to(device), len(smooths))
+        self._dropout = torch.Generator(device).manual_seed(seed)
+        table = self._networks.table
+        kind, decay = recipe.optimizer, recipe.weight_decay
+        self._networks.is_sparse = is_updated_by_row(
+            table.numel(), optimizer=kind, weight_decay=decay, device=device
+        )
+        self._optimizers = make_adam(
+            self._networks.parameters,
+            layers=self._networks.decayed,
+            by_row=[table] if self._networks.is_sparse else [],
+            optimizer=kind,
+            weight_decay=decay,
+        )
+        self._counts = rows.count_codes(architecture.n_codes)
+        self._is_smooth = [value > 0 for value in smooths[0]]
+        # The pull grows with the square of the smoothing: what it is for one row, and the factors
+        strengths = torch.tensor(smooths, dtype=torch.float32).square()
+        self._strengths = strengths.T[:, None].contiguous().to(device)  # (columns, 1, networks)
+        n_rows = weigh_codes(rows, architecture.n_codes)
+        widths = [width for _, width in architecture.table_shapes]
+        self._evidence = Evidence(n_rows, widths, [float(one) for one in self._is_smooth], device)
+        self._n_batches = math.ceil(len(rows) / recipe.batch_size)
+        self._started = time.perf_counter()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether there is nothing left to do."""
+        n_done = len(self.history)
+        is_ended = n_done == self.recipe.epochs or (n_done > 0 and self.history[-1].stopped)
+        return self._stop.is_set() or is_ended
+
+    def end(self) -> None:
+        """Let the epoch that has ended be the last."""
+        self.history[-1] = replace(self.history[-1], stopped=True)
+
+    def run_epoch(self) -> Epoch | None:
+        """Train for one epoch, and return what is known about it; None if it was stopped."""
+        recipe, epoch, rate = self.recipe, len(self.history) + 1, 0.0
+        step, n_steps = len(self.history) * self._n_batches, self._n_batches * recipe.epochs
+        total = torch.zeros((), device=self._device, dtype=torch.float32)
+        begins, parameters = self._networks.begins, self._networks.parameters
+
+        def place(rows: Rows) -> Rows:
+            changed = self._evidence.apply(rows, self._dropout)
+            return replace(changed, codes=changed.codes + begins)
+
+        for batch in self._rows.shuffled(self._n_batches, self._generator, place):
+            if self._stop.is_set():
+                return None
+            rate = rate_at((step + 0.5) / n_steps, recipe)
+            loss = self._loss(batch)
+            for weight in parameters:
+                weight.grad = None
+            loss.backward()  # type: ignore[no-untyped-call]
+            for optimizer in self._optimizers:
+                optimizer.step(rate)
+            total += loss.detach() * len(batch)
+            step += 1
+        mean_loss = float(total) / len(self._rows) / self._strengths.shape[-1]
+        check_loss(mean_loss, epoch, recipe)
+        seconds = time.perf_counter() - self._started
+        self.history.append(Epoch(self.index, epoch, mean_loss, None, rate, seconds, recipe.epochs))
+        return self.history[-1]
+
+    def finish(self) -> Tried:
+        """Return what the judges lose with each network."""
+        losses = []
+        for network in self._networks.apart():
+            network.fill_untrained_rows(self._counts, self._is_smooth)
+            total, weight = sum_losses(network, self._judges, self.recipe)
+            losses.append(total / weight)
+        return Tried(self.index, self.history, losses)
+
+    def _loss(self, batch: Rows) -> Tensor:
+        """Return the sum over the networks of their mean losses."""
+        assert batch.rates is not None  # a batch of rows that know their evidence
+        pulls = batch.rates.T[..., None] * self._strengths  # (columns, batch, networks)
+        output = self._networks(batch.codes, batch.numbers, self._dropout, pulls)
+        n_networks, n_samples, _ = output.shape
+        target = batch.target.repeat(n_networks, *[1] * (batch.target.ndim - 1))
+        losses = find_loss(self.recipe)(output.flatten(0, 1), target)
+        if batch.weight is not None:
+            losses = losses * batch.weight.repeat(n_networks)
+        return losses.sum() / n_samples
+
+
+class Alone:
+    """One small network by itself, as `SmallNetworks` runs several; also with given vectors.
+
+    Parameters
+    ----------
+    training : Training
+    judges : Rows
+        To judge it by in the end; on the device.
+    """
+
+    def __init__(self, training: Training, judges: Rows) -> None:
+        self._training, self._judges = training, judges
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self._training.is_finished
+
+    def run_epoch(self) -> Epoch | None:
+        """Train for one epoch, and return what is known about it; None if it was stopped."""
+        return self._training.run_epoch()
+
+    def end(self) -> None:
+        """Let the epoch that has ended be the last."""
+        self._training.end()
+
+    def finish(self) -> Tried:
+        """Return what the judges lose with the network."""
+        training, trained = self._training, self._training.finish()
+        network = trained.network.to(self._judges.target.device)
+        network.fill_untrained_rows(training.counts, training.is_smooth, training.starts)
+        total, weight = sum_losses(network, self._judges, training.recipe)
+        return Tried(trained.index, trained.history, [total / weight])
+
+
+def are_computed_together(architecture: Architecture, starts: Starts) -> bool:
+    """Whether several networks of a shape can be computed as one.
+
+    Vectors that are given or shared are trained as everywhere else.
+    """
+    return not starts and not architecture.table_of
+
+
+def small_networks(
+    index: int,
+    architecture: Architecture,
+    rows: RowSource,
+    judges: Rows,
+    recipe: Recipe,
+    smooths: Sequence[Sequence[float]],
+    seed: int,
+    *,
+    edges: Sequence[np.ndarray] = (),
+    pairs: PairMeans | None = None,
+    starts: Starts,
+    device: torch.device,
+    stop: threading.Event,
+) -> Runnable[Tried]:
+    """Return networks that learn from the same rows, each with a smoothing of its own.
+
+    Where they cannot be computed together there may be one. The parameters are those of
+    `SmallNetworks` and, for given vectors, of `Training`.
+    """
+    if are_computed_together(architecture, starts):
+        return SmallNetworks(
+            index,
+            architecture,
+            rows,
+            judges,
+            recipe,
+            smooths,
+            seed,
+            edges=edges,
+            pairs=pairs,
+            device=device,
+            stop=stop,
+        )
+    (smooth,) = smooths
+    training = Training(
+        index,
+        architecture,
+        rows,
+        replace(recipe, smooth=tuple(smooth)),
+        seed,
+        edges=edges,
+        pairs=pairs,
+        starts=starts,
+        validation=None,
+        device=device,
+        stop=stop,
+    )
+    return Alone(training, judges)
