@@ -77,7 +77,7 @@ def test_shares_are_factors_of_what_adam_does():
         optimizers = make_optimizers(network, optimizer="adamw", weight_decay=0.0, by_row=True)
         assert [type(one) for one in optimizers] == [DenseAdam, RowAdam]
         if shared is not None:
-            shared.apply(optimizers)
+            shared.apply(optimizers, network.input.sparse)
         before = [weight.detach().clone() for weight in network.parameters()]
         network(rows.codes, rows.numbers).sum().backward()
         for optimizer in optimizers:
