@@ -29,7 +29,7 @@ Split = tuple[pd.DataFrame, np.ndarray, pd.DataFrame, np.ndarray]
 TABLES = {
     "imdb": ("score", ["director_id", "type_id"]),
     "wages": ("ln_wage", ["idcode"]),
-    "amazon": ("ACTION", None),
+    "amazon": ("ACTION", []),
 }
 
 
@@ -50,14 +50,18 @@ METHODS = {
 }
 
 
-def splits(name: str) -> Iterator[Split]:
-    """Yield the splits of a table: the published ones, or five random ones."""
+def splits(name: str, share: float) -> Iterator[Split]:
+    """Yield the splits of a table: the published ones, or five random ones.
+
+    Of the first column of ids a share is kept, with all of their rows.
+    """
     target, ids = TABLES[name]
     frame = pd.read_parquet(DATA / "highcard" / f"{name}.parquet")
-    if ids is None:
-        frame = frame.astype(dict.fromkeys(frame.columns.drop(target), "category"))
-    else:
-        frame = frame.astype(dict.fromkeys(ids, "category"))
+    ids = ids or list(frame.columns.drop(target))
+    if share < 1:
+        known = np.random.default_rng(0).permutation(frame[ids[0]].unique())
+        frame = frame[frame[ids[0]].isin(known[: round(share * len(known))])]
+    frame = frame.astype(dict.fromkeys(ids, "category"))
     for split in range(5):
         if "fold" in frame:
             is_test = (frame["fold"] == split).to_numpy()
@@ -88,12 +92,12 @@ def run(method: str, split: Split, seed: int) -> float:
     return mean_squared_error(y_test, model.predict(X_test))
 
 
-def main(tables: list[str], methods: list[str], first: int, n_splits: int, validate: bool) -> None:
-    rows = []
-    for name in tables:
+def main(given: argparse.Namespace) -> None:
+    rows, methods, last = [], given.methods, given.first + given.splits
+    for name in given.tables:
         errors: dict[str, list[float]] = {method: [] for method in methods}
-        for seed, split in islice(enumerate(splits(name)), first, first + n_splits):
-            chosen = validation(split, seed) if validate else split
+        for seed, split in islice(enumerate(splits(name, given.share)), given.first, last):
+            chosen = validation(split, seed) if given.validate else split
             for method in methods:
                 start = time.perf_counter()
                 errors[method].append(run(method, chosen, seed))
@@ -117,5 +121,5 @@ if __name__ == "__main__":
     parser.add_argument("--first", type=int, default=0, help="the first split")
     parser.add_argument("--splits", type=int, default=2, help="how many")
     parser.add_argument("--validate", action="store_true", help="on training rows alone")
-    given = parser.parse_args()
-    main(given.tables, given.methods, given.first, given.splits, given.validate)
+    parser.add_argument("--share", type=float, default=1.0, help="of the ids, with their rows")
+    main(parser.parse_args())

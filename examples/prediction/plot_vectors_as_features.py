@@ -66,4 +66,6 @@ plt.show()
 # %%
 # **What to keep in mind.** The vectors have seen the target of the training rows, so whatever
 # learns from them on the same rows trusts them a little too much. Judge by rows that neither has
-# seen, as here. :doc:`/reproduction` has the paper's tables on its own data.
+# seen, as here. Where categories have few rows each, ``EmbeddingEncoder(cv=5)`` gives each row
+# vectors that were learned from other rows: :doc:`/features` says when that pays.
+# :doc:`/reproduction` has the paper's tables on its own data.

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import ray
 
-from catspace import EmbeddingClassifier, EmbeddingRegressor, make_sales
+from catspace import EmbeddingClassifier, EmbeddingEncoder, EmbeddingRegressor, make_sales
 from catspace.distributed import fit
 from catspace.distributed import tables as tables_module
 from catspace.estimators import fitting as fitting_module
@@ -227,6 +227,8 @@ def test_what_cannot_work_is_said_in_a_sentence(folder, tmp_path):
         fit(regressor(), folder, "sales", num_workers=3, parallel="networks")
     with pytest.raises(ParameterError, match="parallel"):
         fit(regressor(), folder, "sales", parallel="columns")
+    with pytest.raises(ParameterError, match="cv needs the whole table in memory"):
+        fit(EmbeddingEncoder(cv=3), folder, "sales")
     with pytest.raises(InputError, match=r"'sale' is not a column.*Did you mean 'sales'"):
         fit(regressor(), folder, "sale")
     with pytest.raises(InputTypeError, match=r"ray.data.Dataset, or the path.*got DataFrame"):

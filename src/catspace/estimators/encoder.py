@@ -39,7 +39,7 @@ class EmbeddingEncoder(NumberParameters, ClassParameters, ClassAttributes, Embed
     in one space: a row's target is in its own vectors by nothing but its share in the layers. A
     category without a row in other folds has the vector of *unseen*. What `transform` gives is the
     mean of the vectors of the folds, which is more like what the next method was fitted on than
-    vectors of all rows are, and did better (docs/features.md).
+    vectors of all rows are. docs/features.md says when to use which.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ class EmbeddingEncoder(NumberParameters, ClassParameters, ClassAttributes, Embed
         Determines the splitting strategy of the cross fitting: None learns vectors once, from all
         rows. An int is a number of folds, shuffled, with the same share of each class in all of
         them where the target is one; or a splitter of scikit-learn, or an iterable of
-        (train, test) positions, that puts each row into one fold. Each fold takes about a third of
-        the time of a fit, and the table must be in memory.
+        (train, test) positions, that puts each row into one fold. Each fold is trained for
+        half of the epochs of the whole fit, and the table must be in memory.
         """,
     )
     networks: Literal["first", "all"] = parameter(
