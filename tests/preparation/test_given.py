@@ -1,5 +1,6 @@
 """Vectors that a user has, in whatever form, become one: rows that a column's table starts from."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -160,6 +161,15 @@ def test_buckets_start_from_buckets_of_a_model_that_has_as_many():
 def test_a_frame_that_cannot_be_vectors_is_a_sentence(frame, said):
     with pytest.raises(InputError, match=r"^initial_vectors\['c'\] .*" + said):
         read_given({"c": pd.DataFrame(frame)})
+
+
+def test_an_embedding_is_checked_like_any_other_source(towns):
+    town = towns.embeddings_["town"]
+    doubles = replace(town, table=town.table.astype(np.float64))
+    assert read_given({"c": doubles})["c"].table.dtype == np.float32
+    broken = replace(town, table=np.where(np.arange(2) == 1, np.nan, town.table))
+    with pytest.raises(InputError, match=r"^initial_vectors\['c'\] holds values that are no fin"):
+        read_given({"c": broken})
 
 
 @pytest.mark.parametrize("line", ["b nan", "b inf", "b -inf", "b 1e300"])

@@ -1,6 +1,6 @@
 """Vectors that the user gives for the categories of a column, wherever they come from."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,7 @@ _TABLE_ENDINGS, _MODEL_ENDING = (".parquet", ".csv"), ".catspace"
 
 
 @dataclass(frozen=True)
-class GivenVectors:
+class GivenVectors(ABC):
     """Vectors of categories, which the rows of a column's table start from.
 
     Attributes
@@ -182,9 +182,11 @@ def _read_one(column: str, source: Any) -> GivenVectors:
 
 
 def _from_embedding(column: str, embedding: Embedding) -> GivenVectors:
-    _check_finite(column, embedding.table)
+    with np.errstate(over="ignore"):
+        table = np.asarray(embedding.table, dtype=np.float32)
+    _check_finite(column, table)
     counts = embedding.vocabulary.counts.astype(np.float64)
-    return _ByValue(column, embedding.table, counts, embedding.vocabulary)
+    return _ByValue(column, table, counts, embedding.vocabulary)
 
 
 def _column_of(column: str, embeddings: Embeddings) -> Embedding:
