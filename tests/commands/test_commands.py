@@ -95,6 +95,26 @@ def test_several_quantiles_are_columns_with_their_names(files, tmp_path):
     )
 
 
+def test_a_loss_of_numbers_makes_small_counts_numbers_and_scores_them_as_counts(tmp_path):
+    random = np.random.default_rng(0)
+    town = random.integers(6, size=600)
+    frame = pd.DataFrame({"town": [f"T{t}" for t in town], "claims": random.poisson(1 + town / 3)})
+    frame.to_csv(tmp_path / "claims.csv", index=False)
+    done = run(
+        "fit", tmp_path / "claims.csv", "--target", "claims", "--set", "loss=poisson",
+        "--set", "max_epochs=3", "--json", "-o", tmp_path / "claims.catspace",
+    )  # fmt: skip
+    scores = json.loads(done.stdout)["scores"]
+    assert all("D²" in scores[method] for method in ("catspace", "gradient boosting", "mean"))
+    frame["claims"] = "many"
+    frame.to_csv(tmp_path / "words.csv", index=False)
+    with pytest.raises(CatspaceError, match="leave out --set loss, or choose another --target"):
+        run(
+            "fit", tmp_path / "words.csv", "--target", "claims", "--set", "loss=poisson",
+            "-o", tmp_path / "words.catspace",
+        )  # fmt: skip
+
+
 def test_predictions_are_those_of_the_model_and_the_file_stays_as_it_is(files):
     folder, _ = files
     out = folder / "predicted.csv"
