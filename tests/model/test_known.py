@@ -59,7 +59,7 @@ def test_a_weight_moves_by_the_share_of_its_rows_that_are_new():
     of_all = 17 / 54
     np.testing.assert_allclose(shares.tables[0], [1, 0, of_all, 0.25, 1, 0], rtol=1e-6)
     np.testing.assert_allclose(shares.tables[1], [0, 0, of_all, 0.75, 14 / 50], rtol=1e-6)
-    assert shares.layers == pytest.approx(of_all**2)
+    assert shares.layers == pytest.approx(of_all**3)
     early, late = choose_shares(shares, 0.49), choose_shares(shares, 0.5)
     assert early.tables[0].tolist() == [1, 0, 0, 0, 1, 0]
     assert early.layers == 0

@@ -91,6 +91,9 @@ HOSTILE = [
     (["n_networks"], 3, "the file must be one with an array 'network.2.numbers.lower'"),
     (["history"], [], "history must be a list of 1 to inf values; got []"),
     (["recipe", "smooth"], [1.0], "recipe.smooth must be a list of 5; got [1.0]"),
+    (["recipe", "loss"], "log_loss", "recipe.loss must be one for the target; got 'log_loss'"),
+    (["n_samples"], -1, "n_samples must be a whole number from 0 to"),
+    (["n_samples"], 2**60, "n_samples must be a whole number from 0 to"),
     (["target", "is_vector"], "yes", "target.is_vector must be true or false; got 'yes'"),
     (["estimator"], "EmbeddingClassifier", "target must be that of the estimator"),
     (["estimator"], "os.system", "estimator must be one of EmbeddingRegressor"),
@@ -137,6 +140,21 @@ def test_a_scale_that_would_turn_quantiles_round_is_refused(quantiles, tmp_path)
     path.write_bytes(sign(found, tensors))
     with pytest.raises(ModelFileError, match=r"target\.scale must be at least 0 where quantiles"):
         catspace.load(path)
+
+
+@pytest.mark.parametrize("prior", [np.zeros(2), np.array([np.nan]), np.zeros(1, np.float32)])
+def test_what_pairs_are_compared_with_is_a_finite_number_for_each_output(tmp_path, prior):
+    X = {"town": list("abcd") * 20, "day": list("xyz") * 26 + list("xy")}
+    path = tmp_path / "m.catspace"
+    model = catspace.EmbeddingRegressor(pairs=[("town", "day")], max_epochs=1, smooth=4)
+    model.fit(X, np.arange(80.0)).save(path)
+    found, tensors = take_apart(path)
+    path.write_bytes(sign(found, {**tensors, "pairs.prior": prior}))
+    with pytest.raises(ModelFileError, match=r"pairs\.prior"):
+        catspace.load(path)
+    del tensors["pairs.prior"]  # the first files of this format have none, and go on all the same
+    path.write_bytes(sign(found, tensors))
+    catspace.load(path).partial_fit({"town": ["e"] * 5, "day": list("xyzxy")}, np.arange(5.0))
 
 
 def test_the_bins_of_an_earlier_format_are_those_that_the_file_holds(regressor, tmp_path):

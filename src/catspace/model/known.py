@@ -3,7 +3,7 @@
 What a vector says rests on the rows that have moved it. When others come, it moves by the share of
 its rows that are new: that of a category which was never met at the full rate, that of a store with
 800 rows and 30 new ones at a twenty-eighth of it. The layers, which every row of before has moved,
-go by the square of the share of all rows.
+go by the cube of the share of all rows.
 
 Rows of a new category are no news about the others until its own vector is known: a new shop that
 sells twice as much would move the vectors of its state and of the month. So for half of the epochs
@@ -23,7 +23,7 @@ from catspace.model.optimizer import Shares
 # For so much of the training, only what is new moves.
 _NEW_ALONE = 0.5
 # Hundreds of steps in one direction turn a layer upside down at rates that a vector hardly feels.
-_POWER_OF_LAYERS = 2
+_POWER_OF_LAYERS = 3
 
 
 @dataclass(frozen=True)

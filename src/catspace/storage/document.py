@@ -211,6 +211,9 @@ def _check_target(document: Mapping[str, Any], arrays: Mapping[str, Any]) -> Non
     wanted = {"EmbeddingRegressor": False, "EmbeddingClassifier": True}
     if wanted.get(document["estimator"], is_class) != is_class:
         raise FormError("target", "that of the estimator", document["estimator"])
+    loss = (document.get("recipe") or {}).get("loss")  # by which a model goes on learning
+    if loss is not None and (loss == "log_loss") != is_class:
+        raise FormError("recipe.loss", "one for the target", loss)
     activation = document["architecture"].get("output_activation", "identity")
     expected = "identity"
     if is_class:
