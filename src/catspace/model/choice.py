@@ -27,9 +27,9 @@ from catspace.preparation.rows import Rows, RowSource, sample_rows
 # What is tried, all of them at once.
 _SMOOTHS = (1.0, 2.0, 4.0, 16.0, 32.0, 64.0)
 # Networks with more elements than this in their tables, or in the vectors of a batch, take as long
-# together as one by one, and six times the memory. Of them two are tried first, side by side; then
-# those on the side of the better one.
-_MOST_IN_TABLES, _MOST_IN_BATCH = 1 << 20, 1 << 17
+# together as one by one (Rossmann's have 24,576 in a batch of 512 rows), and six times the memory.
+# Of them two are tried first, side by side; then those on the side of the better one.
+_MOST_IN_TABLES, _MOST_IN_BATCH = 1 << 20, 20_000
 _FIRST = (4.0, 16.0)
 _LOWER, _UPPER = (1.0, 2.0), (32.0, 64.0)
 # Taken where there are too few rows to tell one smoothing from another.
