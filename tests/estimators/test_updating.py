@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import torch
-from catspace.model.start import Start
+from catspace.model.known import Known
 from sklearn.exceptions import NotFittedError
 
 import catspace
@@ -101,7 +101,7 @@ def test_new_categories_are_learned_and_the_old_ones_are_not_forgotten(monkeypat
     assert error(after, X_old, y_old) < 1.5 * error(before, X_old, y_old)
     # Networks that nothing holds forget: all weights move as if they had learned nothing yet.
     monkeypatch.setattr(
-        Start, "shares", lambda start, new, *_: Shares([one * 0 + 1.0 for one in new], 1.0)
+        Known, "shares", lambda start, new, *_: Shares([one * 0 + 1.0 for one in new], 1.0)
     )
     careless = updated(**settings)
     assert error(careless, X_old, y_old) > 3 * error(after, X_old, y_old)
