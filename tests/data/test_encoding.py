@@ -132,7 +132,14 @@ def test_hashing_one_id_does_not_hide_another():
 
 def test_an_integer_column_that_looks_like_an_id_draws_a_hint():
     stores = np.tile(np.arange(1, 201), 10)
-    for columns in ({"store": stores}, {"customer_id": [17, 4, 4, 90]}):
+    numbered = np.random.default_rng(0).integers(10_000, 10_300, size=3_000)
+    for columns in (
+        {"store": stores},
+        {"customer_id": [17, 4, 4, 90]},
+        {"Kunde": [17, 4, 4, 90]},
+        {"Kunde": [17.0, 4.0, 4.0, 90.0, None]},
+        {"who": numbered},
+    ):
         with pytest.warns(CatspaceWarning, match=r"look like identifiers.*used as a number"):
             fit(columns)
 

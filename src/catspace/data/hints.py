@@ -12,10 +12,12 @@ from catspace.data.vocabulary import Vocabulary
 from catspace.exceptions import warn
 
 _ID_NAME = r"(^|_|[a-z])(id|Id|ID|code|Code|key|Key|nr|no)$"
-# Things that people number; one of them, since the plural is a count.
+# Things that people number, in English and as the paper's country says it; one of them, since the
+# plural is a count.
 _NUMBERED_THING = (
     r"(?i)(^|_)(store|shop|branch|station|customer|client|user|member|patient|driver|product|item"
-    r"|article|sku|account|device|machine|department|dept|warehouse|zip|postcode|plz)$"
+    r"|article|sku|account|device|machine|department|dept|warehouse|zip|postcode|plz"
+    r"|filiale|laden|markt|kunde|mitglied|fahrer|produkt|artikel|konto|abteilung|lager)$"
 )
 # Dates as people write them, perhaps with a time of the day behind.
 _DATE = (
@@ -59,14 +61,20 @@ def hint_at_id(column: Column, values: np.ndarray) -> None:
 
 
 def _is_numbered(distinct: np.ndarray, counts: np.ndarray) -> bool:
-    """Whether values are numbered from 0 or 1 without gaps, and met often: shops, not counts."""
-    if distinct[0] not in (0, 1) or distinct[-1] - distinct[0] >= 1.05 * len(distinct):
+    """Whether values are numbered without gaps, and met often: shops, not counts.
+
+    Numbers begin at 0 or 1, or at 1,000 or 10,001 where all shall have as many digits.
+    """
+    begins_at_power = re.fullmatch("10{2,}[01]", f"{distinct[0]:.0f}") is not None
+    is_dense = distinct[-1] - distinct[0] < 1.05 * len(distinct)
+    if not is_dense or not (distinct[0] in (0, 1) or begins_at_power):
         return False
     mean = counts.mean()
     # A small table shows fewer of each; but all about as often as if they were drawn, which numbers
     # that mean a quantity are not. Then the variance is the mean.
     is_even = len(distinct) >= 10 and mean >= 2 and counts.var() <= 3 * mean
-    return bool((len(distinct) >= 100 and mean >= 5) or is_even)
+    is_often = distinct[0] in (0, 1) and len(distinct) >= 100 and mean >= 5
+    return bool(is_often or is_even)
 
 
 def look_like_dates(words: pa.Array) -> np.ndarray:
