@@ -1,0 +1,160 @@
+"""Copies of one network that are computed together: their layers are matrices of one product."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from catspace.data.vocabulary import UNSEEN
+from catspace.model.network import ACTIVATIONS, EntityNetwork, OneHotInput, draw_mask
+
+
+class StackedNetworks:
+    """Copies of one network, which are computed together and learn apart.
+
+    Parameters
+    ----------
+    network : EntityNetwork
+        With the weights that all of them start from.
+    n_networks : int
+    """
+
+    def __init__(self, network: EntityNetwork, n_networks: int) -> None:
+        self._network, self._n = network, n_networks
+        self.is_sparse = False  # whether gradients of the table hold the rows of the batch only
+        tables = [table.detach() for table in network.input.tables]
+        self._sizes = [len(table) for table in tables]
+        self._widths = [table.shape[1] for table in tables]
+        # Shorter vectors are filled up with zeros. They meet weights of zero, so both stay zeros.
+        self._width = max(self._widths)
+        sizes = torch.tensor(self._sizes, dtype=torch.int32)
+        begins = (sizes.cumsum(0, dtype=torch.int32) - sizes)[:, None]
+        # Where the rows of each column begin in the table, and that of *unseen*: (n_columns, 1)
+        self.begins = begins.to(tables[0].device)
+        self._unseen = (begins[:, 0] + UNSEEN).to(tables[0].device)
+        rows = torch.cat([functional.pad(one, (0, self._width - one.shape[1])) for one in tables])
+        self.table = _learned(rows.repeat(1, n_networks))  # (all codes, networks · width)
+        is_filled = torch.cat([torch.arange(self._width) < width for width in self._widths])
+        self._places = torch.nonzero(is_filled).flatten().to(rows.device)
+        self._is_filled = is_filled.to(rows).view(len(tables), 1, self._width)
+        self._is_filled = self._is_filled.repeat(1, 1, n_networks)  # (columns, 1, networks · width)
+
+        dense = [(layer.weight.detach(), layer.bias.detach()) for layer in network.dense_layers]
+        if isinstance(network.input, OneHotInput):
+            numbers, bias = network.input.numbers.detach(), network.input.bias.detach()
+            self.vectors: Tensor | None = None
+        else:
+            (weight, bias), *dense = dense
+            vectors = weight.new_zeros(len(is_filled), len(weight))
+            vectors[self._places] = weight[:, : len(self._places)].T
+            self.vectors = self._stack(vectors)  # (networks, columns · width, hidden)
+            numbers = weight[:, len(self._places) :]
+        self.from_numbers = _learned(numbers.repeat(n_networks, 1))
+        self.first_bias = _learned(bias.repeat(n_networks))
+        self.weights = [self._stack(weight.T) for weight, _ in dense]
+        self.biases = [self._stack(bias[None]) for _, bias in dense]
+
+    @property
+    def parameters(self) -> list[Tensor]:
+        """All that is learned."""
+        first = [] if self.vectors is None else [self.vectors]
+        return [self.table, *first, self.from_numbers, self.first_bias, *self.weights, *self.biases]
+
+    @property
+    def decayed(self) -> list[Tensor]:
+        """The weights of dense layers."""
+        first = [] if self.vectors is None else [self.vectors, self.from_numbers]
+        return [*first, *self.weights]
+
+    def __call__(
+        self, places: Tensor, numbers: Tensor, generator: torch.Generator, pulls: Tensor
+    ) -> Tensor:
+        """Return the outputs of all networks for a batch, in training.
+
+        Parameters
+        ----------
+        places : int tensor of shape (n_columns, batch)
+            The rows of the table: codes, and where their columns begin.
+        numbers : float tensor of shape (batch, n_numbers)
+        generator : torch.Generator
+            Where dropout draws from, once for all networks.
+        pulls : float tensor of shape (n_columns, batch, n_networks)
+            What draws the vectors of each row towards *unseen*.
+
+        Returns
+        -------
+        tensor of shape (n_networks, batch, n_outputs)
+        """
+        shape = self._network.architecture
+        vectors = functional.embedding(places, self.table, sparse=self.is_sparse)
+        self._pull(vectors, pulls)
+        pieces = self._network.numbers(numbers)
+        x = functional.linear(pieces, self.from_numbers, self.first_bias)
+        if self.vectors is None:
+            x = self._apart(x + vectors.sum(0))
+        else:
+            n_columns, batch, _ = vectors.shape
+            if shape.embedding_activation != "identity":
+                vectors = ACTIVATIONS[shape.embedding_activation](vectors) * self._is_filled
+            by_network = vectors.view(n_columns, batch, self._n, self._width).permute(2, 1, 0, 3)
+            x = torch.baddbmm(self._apart(x), by_network.reshape(self._n, batch, -1), self.vectors)
+        for weight, bias in zip(self.weights, self.biases, strict=True):
+            x = ACTIVATIONS[shape.activation](x)  # (networks, batch, hidden)
+            if shape.dropout:
+                x = x * draw_mask(x[0], shape.dropout, generator)
+            x = torch.baddbmm(bias, x, weight)
+        return ACTIVATIONS[shape.output_activation](x)
+
+    @torch.no_grad()
+    def apart(self) -> list[EntityNetwork]:
+        """Return the networks, each by itself."""
+        return [self._unstack(k) for k in range(self._n)]
+
+    def _unstack(self, k: int) -> EntityNetwork:
+        shape = self._network.architecture
+        network = EntityNetwork(shape, self.table.device, pairs=self._network.pairs)
+        network.numbers = self._network.numbers
+        rows = torch.split(self.table[:, k * self._width : (k + 1) * self._width], self._sizes)
+        for table, found, width in zip(network.input.tables, rows, self._widths, strict=True):
+            table.copy_(found[:, :width])
+        hidden = len(self.first_bias) // self._n
+        own = slice(k * hidden, (k + 1) * hidden)
+        dense = network.dense_layers
+        if isinstance(network.input, OneHotInput):
+            network.input.numbers.copy_(self.from_numbers[own])
+            network.input.bias.copy_(self.first_bias[own])
+        else:
+            assert self.vectors is not None
+            first, *dense = dense
+            vectors = self.vectors[k, self._places].T
+            first.weight.copy_(torch.cat([vectors, self.from_numbers[own]], dim=1))
+            first.bias.copy_(self.first_bias[own])
+        for layer, weight, bias in zip(dense, self.weights, self.biases, strict=True):
+            layer.weight.copy_(weight[k].T)
+            layer.bias.copy_(bias[k, 0])
+        return network
+
+    def _pull(self, vectors: Tensor, pulls: Tensor) -> None:
+        """Add to the gradient of vectors of shape (n_columns, batch, networks · width)."""
+        with torch.no_grad():
+            unseen = self.table.index_select(0, self._unseen)[:, None]
+            away = (vectors - unseen).view(*pulls.shape, self._width)
+        n_samples = vectors.shape[1]  # the loss is their mean
+
+        def pulled(gradient: Tensor) -> Tensor:
+            apart = gradient.view(away.shape)
+            return torch.addcmul(apart, pulls[..., None], away, value=1 / n_samples).view_as(
+                vectors
+            )
+
+        vectors.register_hook(pulled)  # type: ignore[no-untyped-call]
+
+    def _apart(self, x: Tensor) -> Tensor:
+        """Return (batch, networks · hidden) as (networks, batch, hidden)."""
+        return x.view(len(x), self._n, -1).transpose(0, 1)
+
+    def _stack(self, weight: Tensor) -> Tensor:
+        return _learned(weight.repeat(self._n, *[1] * weight.ndim))
+
+
+def _learned(weight: Tensor) -> Tensor:
+    return weight.contiguous().requires_grad_()
