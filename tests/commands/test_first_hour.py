@@ -319,5 +319,15 @@ def test_identifiers_are_named_on_small_tables_and_with_missing_values(
         fit(table, tmp_path)
 
 
+def test_whole_numbers_with_missing_ones_may_be_categories_where_each_is_met_often(tmp_path):
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"zone": random.integers(20, 220, 2_000) * 3.0})
+    table["load"] = random.integers(0, 2_000, 2_000).astype(float)
+    table[:5] = np.nan
+    _, output = fit(table.assign(Sales=random.normal(size=2_000)), tmp_path)
+    assert "--categorical zone" in output
+    assert "zone,load" not in output
+
+
 def test_the_version_is_told():
     assert run("--version").stdout == f"catspace {catspace.__version__}\n"

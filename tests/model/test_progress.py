@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 from rich.console import Console
 
+from catspace import EmbeddingRegressor
 from catspace.model.progress import TrainingProgress
 from catspace.model.training import Epoch
 
@@ -29,6 +30,17 @@ def test_a_log_file_gets_a_few_plain_lines():
         "network 2 of 2: epoch 4/40, loss 0.2500, validation 0.5000, 4.0 s, 36 s left"
     )
     assert "\x1b" not in "".join(lines)
+
+
+def test_those_who_watch_are_told_what_goes_on_before_the_first_epoch(capsys):
+    X = {"shop": [f"shop {i % 40}" for i in range(2_000)]}
+    y = [float(i % 40) for i in range(2_000)]
+    EmbeddingRegressor(max_epochs=1, verbose=1, random_state=0).fit(X, y)
+    first, *others = capsys.readouterr().err.splitlines()
+    assert first == "Finding the smoothing with small networks."
+    assert others[0].startswith("network: epoch 1/1, loss")
+    EmbeddingRegressor(max_epochs=1, verbose=1, smooth=4, random_state=0).fit(X, y)
+    assert capsys.readouterr().err.startswith("network: epoch 1/1, loss")
 
 
 def test_a_terminal_gets_bars_with_losses():

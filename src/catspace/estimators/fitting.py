@@ -17,7 +17,7 @@ from catspace.data.target_statistics import check_class_weight
 from catspace.estimators.fitted import Fitted
 from catspace.exceptions import InterruptedWarning, NothingLearnedWarning, ParameterError, warn
 from catspace.model.calibration import find_shifts
-from catspace.model.choice import Judged, settle, tell_pairs
+from catspace.model.choice import Judged, are_tried, settle, tell_pairs
 from catspace.model.losses import check_loss
 from catspace.model.memory import available_memory, show_bytes
 from catspace.model.plan import TrainingPlan, check_parameters, make_plan, parse_device
@@ -104,7 +104,7 @@ class Fit:
     @contextmanager
     def progress(
         self, plan: TrainingPlan, on_epoch: OnEpoch | None
-    ) -> Iterator[tuple[Listener, Callable[[str], None]]]:
+    ) -> Iterator[tuple[Listener, Callable[..., None]]]:
         """Yield whom to tell of each epoch, and of what goes on besides."""
         with TrainingProgress(len(plan.seeds), int(self._parameters["verbose"])) as progress:
 
@@ -151,6 +151,8 @@ class Fit:
             with self.progress(plan, on_epoch) as (listen, tell):
                 tell(f"Training needs about {show_bytes(need.total)} of memory.")
                 tell(plan.describe_updates())
+                if are_tried(plan, len(rows)):
+                    tell("Finding the smoothing with small networks.", verbosity=1)
                 plan, judged = settle(plan, rows, validation, n_jobs=n_jobs)
                 tell(plan.describe_smoothing())
                 if plan.pairs:

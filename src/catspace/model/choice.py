@@ -77,6 +77,11 @@ class Judged:
         return self.loss >= self.constant
 
 
+def are_tried(plan: TrainingPlan, n_samples: int) -> bool:
+    """Whether small networks are to say how strongly vectors are smoothed."""
+    return bool(plan.unsettled) and n_samples >= _FEWEST_ROWS
+
+
 def settle(
     plan: TrainingPlan, rows: RowSource, judges: RowSource | None, *, n_jobs: int = 1
 ) -> tuple[TrainingPlan, Judged | None]:
@@ -98,7 +103,7 @@ def settle(
     judged : Judged or None
         None where no row was held back.
     """
-    is_tried = bool(plan.unsettled) and len(rows) >= _FEWEST_ROWS
+    is_tried = are_tried(plan, len(rows))
     if not is_tried:
         plan = plan.smoothed(_UNTRIED)
         if judges is None:

@@ -59,9 +59,9 @@ class TrainingProgress:
             losses += f", validation {epoch.validation_loss:.4f}"
         self._screen.show(epoch, losses)
 
-    def tell(self, sentence: str) -> None:
-        """Show how the training is done, to those who asked for more than its progress."""
-        if self._verbose >= 2:
+    def tell(self, sentence: str, *, verbosity: int = 2) -> None:
+        """Show how the training is done, by default to those who asked for more than progress."""
+        if self._verbose >= verbosity:
             self._console.print(sentence, highlight=False, soft_wrap=True)
 
 
