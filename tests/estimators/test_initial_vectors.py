@@ -214,3 +214,25 @@ def test_a_fit_without_given_vectors_has_the_bits_that_it_had(small):
     # Nothing is drawn and nothing is computed otherwise where the parameters are not used.
     plain, empty = fit(small), fit(small, initial_vectors={}, frozen_columns=[])
     np.testing.assert_array_equal(plain.predict(small[0]), empty.predict(small[0]))
+
+
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_an_update_leaves_frozen_vectors_alone_and_moves_the_others(
+    large, small, tmp_path, is_loaded
+):
+    model = fit(small, initial_vectors={"store": large}, frozen_columns=["store"], smooth=2)
+    if is_loaded:
+        model.save(tmp_path / "m.catspace")
+        model = catspace.load(tmp_path / "m.catspace")
+    stores, states = model.embeddings_["store"].table, model.embeddings_["state"].table
+    model.partial_fit(small[0][:60], small[1][:60] * 3)
+    np.testing.assert_array_equal(model.embeddings_["store"].table, stores)
+    assert not np.array_equal(model.embeddings_["state"].table, states)
+
+
+def test_vectors_of_folds_start_where_they_are_given(large, small):
+    encoder = EmbeddingEncoder(
+        **SHORT, initial_vectors={"store": large}, frozen_columns=["store"], cv=3
+    )
+    found = encoder.fit(*small).embeddings_["store"]
+    np.testing.assert_allclose(found.vector(3), large.embeddings_["store"].vector(3), rtol=1e-6)

@@ -262,3 +262,31 @@ def test_no_groups_are_as_none(games):
     plain = EmbeddingRegressor(**{**SHORT, "shared_vectors": None}).fit(*games)
     empty = EmbeddingRegressor(**{**SHORT, "shared_vectors": []}).fit(*games)
     np.testing.assert_array_equal(plain.predict(games[0]), empty.predict(games[0]))
+
+
+def test_a_team_that_is_new_in_either_column_has_one_vector_in_both(games, tmp_path):
+    X, y = games
+    model = EmbeddingRegressor(**SHORT, smooth=2).fit(X, y)
+    before = model.embeddings_["home"]
+    more = pd.DataFrame({"home": ["new", "3"] * 8, "day": "Mon", "away": ["3", "newer"] * 8})
+    model.partial_fit(more, np.linspace(-1, 1, 16))
+    home, away = model.embeddings_["home"], model.embeddings_["away"]
+    assert set(home.categories) - set(before.categories) == {"new", "newer"}
+    assert home.categories == away.categories
+    np.testing.assert_array_equal(home.vectors, away.vectors)
+    counts = dict(zip(home.categories, home.counts, strict=True))
+    known = dict(zip(before.categories, before.counts, strict=True))
+    assert (counts["new"], counts["newer"], counts["3"]) == (8, 8, known["3"] + 16)
+    assert len(model.networks_[0].input.tables) == 2
+    path = tmp_path / "games.catspace"
+    model.save(path)
+    np.testing.assert_array_equal(catspace.load(path).predict(more), model.predict(more))
+
+
+def test_cross_fitted_vectors_are_shared_too(games):
+    X, y = games
+    encoder = EmbeddingEncoder(**SHORT, smooth=2, cv=3, embedding_dim=4).fit(X, y)
+    np.testing.assert_array_equal(
+        encoder.embeddings_["home"].vectors, encoder.embeddings_["away"].vectors
+    )
+    assert np.isfinite(encoder.fit_transform(X, y)).all()
