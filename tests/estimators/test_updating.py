@@ -10,13 +10,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import torch
-from catspace.model.known import Known
 from sklearn.exceptions import NotFittedError
 
 import catspace
 from catspace import EmbeddingClassifier, EmbeddingEncoder, EmbeddingRegressor, to_onnx
 from catspace.exceptions import InputError, InterruptedWarning
 from catspace.model import training
+from catspace.model.known import Known
 from catspace.model.optimizer import Shares
 
 SETTINGS = {"random_state": 0, "smooth": 4, "max_epochs": 6, "batch_size": 32}
