@@ -404,6 +404,9 @@ def test_given_vectors_are_those_of_the_items(films):
     moved = EmbeddingRegressor(**options).fit(X, y).embeddings_["genres"].vectors
     assert not np.array_equal(moved, given[["v0", "v1"]])
     assert np.abs(moved - given[["v0", "v1"]].to_numpy()).max() < 0.5
+    lists = given.assign(genre=[[one] for one in GENRES])
+    with pytest.raises(InputError, match=r"'genre.*' holds lists where each row has one value"):
+        EmbeddingRegressor(**SHORT, initial_vectors={"genres": lists}).fit(X, y)
 
 
 def test_new_items_get_vectors_and_a_longer_list_leaves_the_model_as_it_was(films):
