@@ -40,7 +40,7 @@ def fit(X=X, y=y, weight=None, **parameters):
         (lambda: fit(weight=0 * y), "Sample weights must contain at least one non-zero number"),
         (lambda: fit(X=np.array(3)), "Expected 2D array, got 0D array instead"),
         (lambda: fit(X=np.zeros((20, 1, 1))), "Expected 2D array, got 3D array instead"),
-        (lambda: fit(X=X.assign(tags=[[1]] * 20)), "Column 'tags' holds lists or structs"),
+        (lambda: fit(X=X.assign(tags=[[[1]]] * 20)), "Column 'tags' holds lists whose items are"),
         (lambda: fit(X=X.assign(price=np.inf)), "Column 'price' holds infinity, first in row 0."),
         (lambda: fit(X=pd.concat([X, X], axis=1)), "Column names must be unique, and these stand"),
         (lambda: fit(X=X.assign(day=pd.Timestamp("2020"))), "Column 'day' holds dates."),

@@ -84,7 +84,7 @@ class Embedding:
 
     @property
     def n_rows(self) -> int:
-        """How many rows the training table had."""
+        """How many rows the training table had; of a column of lists, how many items."""
         return int(self.vocabulary.counts.sum()) // (1 + len(self.shared_with))
 
     @property

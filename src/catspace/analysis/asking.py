@@ -18,11 +18,12 @@ def draw_rows(table: Table, n_rows: int, random_state: int) -> np.ndarray:
 
 
 def encode_codes(encoder: TableEncoder, codes: np.ndarray) -> Encoded:
-    """Return rows that have these codes in every embedded column, to be asked for one of them."""
+    """Return rows that have these codes in every embedded column, to be asked for one of them.
+
+    A column of lists has that one item.
+    """
     numbers = np.zeros((len(codes), len(encoder.number_names)), dtype=np.float32)
-    return Encoded(
-        np.broadcast_to(codes.astype(np.int32), (len(encoder.vocabularies), len(codes))), numbers
-    )
+    return Encoded(encoder.repeat(codes), numbers)
 
 
 def ask_everywhere(contexts: Encoded, values: Encoded, places: Places) -> Iterator[Encoded]:

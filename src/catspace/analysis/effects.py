@@ -175,7 +175,9 @@ def _find_grid(encoder: TableEncoder, table: Table, column: str, resolution: int
 
 def _grid_of_categories(encoder: TableEncoder, table: Table, column: str) -> _Grid:
     vocabulary, places = encoder.vocabularies[column], encoder.places[column]
-    codes = vocabulary.encode(encoder.origins[column].read(table))
+    origin = encoder.origins[column]
+    read = encoder.apply(table)[column].entries if origin.holds_lists else origin.read(table)
+    codes = vocabulary.encode(read)
     counts = np.bincount(codes, minlength=vocabulary.n_codes)
     tried = np.arange(N_SPECIAL, vocabulary.n_codes)
     values = category_array(vocabulary.categories)

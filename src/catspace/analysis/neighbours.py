@@ -16,6 +16,7 @@ from catspace.analysis.source import (
 )
 from catspace.analysis.stability import neighbour_agreement
 from catspace.data.frames import Frame
+from catspace.data.lists import ListColumn
 from catspace.data.table import Column
 from catspace.data.vocabulary import N_SPECIAL, Vocabulary
 from catspace.embeddings import Embedding
@@ -196,7 +197,7 @@ def explain_direction(source: Any, column: str, a: Any, b: Any, X: Any) -> Any:
     found = {
         other.name: _variance_between(values, _groups(other)[is_known])
         for other in table.columns
-        if other.name != raw
+        if other.name != raw and not isinstance(other, ListColumn)
     }
     names = sorted(found, key=lambda name: -found[name])
     columns = {"column": names, "explained": [found[name] for name in names]}

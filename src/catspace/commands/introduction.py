@@ -49,7 +49,7 @@ def introduce(
     else:
         with warnings.catch_warnings():  # the fit says them of the rows that it takes
             warnings.simplefilter("ignore", CatspaceWarning)
-            names = ("categorical_features", "date_parts", "date_formats")
+            names = ("categorical_features", "date_parts", "date_formats", "list_separators")
             encoder = learn_encoder(table, **{name: getattr(model, name) for name in names})
     console.print(_describe(encoder, table))
     console.print(f"{rows}, to predict {visible(target)}")
@@ -64,6 +64,7 @@ def _describe(encoder: TableEncoder, table: Table) -> Grid:
     for name in sorted(origins, key=lambda name: order[origins[name].raw]):
         column = table[origins[name].raw]
         holds = "dates" if name in encoder.dates.made else describe(column.type)
+        holds = "lists" if name in encoder.lists else holds
         if name in encoder.vocabularies:
             vocabulary = encoder.vocabularies[name]
             used_as, dim = "category", str(dims[name])

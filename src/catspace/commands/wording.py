@@ -44,6 +44,7 @@ SET = (
     "initial_vectors",
     "input_encoding",
     "learning_rate",
+    "list_separators",
     "max_categories",
     "max_epochs",
     "min_frequency",

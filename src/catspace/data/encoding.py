@@ -11,6 +11,14 @@ from catspace.data.bins import Bins, cut
 from catspace.data.dates import DateColumns
 from catspace.data.groups import Groups, first_of, tables_of
 from catspace.data.hashing import HashedVocabulary
+from catspace.data.lists import (
+    ListColumn,
+    as_fitted,
+    codes_of,
+    columns_of,
+    fill_slots,
+    split_lists,
+)
 from catspace.data.origin import Origin
 from catspace.data.scaling import Scaling, finite_numbers
 from catspace.data.table import Table
@@ -24,8 +32,9 @@ class Encoded:
 
     Attributes
     ----------
-    codes : int32 array of shape (n_categorical, n_samples)
-        Column by column, so that each embedding reads a contiguous run.
+    codes : int32 array of shape (n_slots, n_samples)
+        Column by column, so that each embedding reads a contiguous run. After those of all columns
+        come the further items of columns of lists.
     numbers : float32 array of shape (n_samples, n_numbers)
     """
 
@@ -60,6 +69,10 @@ class TableEncoder:
     # The columns of numbers that were cut into categories
     bins: Mapping[str, Bins] = field(default_factory=dict)
     groups: Groups = ()  # the categorical columns that share one vocabulary
+    # The categorical columns of lists, and the items of the longest one
+    lists: Mapping[str, int] = field(default_factory=dict)
+    # At what the text of some of them is split
+    separators: Mapping[str, str] = field(default_factory=dict)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the encoder as a JSON document and arrays by name."""
@@ -79,6 +92,11 @@ class TableEncoder:
         }
         if self.groups:
             document["shared"] = [list(group) for group in self.groups]
+        if self.lists:
+            document["lists"] = {
+                name: {"longest": longest, "separator": self.separators.get(name)}
+                for name, longest in self.lists.items()
+            }
         arrays = {
             f"vocabulary.{i}.{name}": array
             for i, (column, vocabulary) in enumerate(self.vocabularies.items())
@@ -115,12 +133,27 @@ class TableEncoder:
             document.get("date_formats", {}),
             document.get("first_days", {}),
         )
-        return cls(vocabularies, scalings, dates, bins, groups)
+        lists = document.get("lists", {})
+        return cls(
+            vocabularies,
+            scalings,
+            dates,
+            bins,
+            groups,
+            {name: one["longest"] for name, one in lists.items()},
+            {name: one["separator"] for name, one in lists.items() if one["separator"] is not None},
+        )
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """The items of the longest list of each categorical column; 0 for single values."""
+        return tuple(self.lists.get(name, 0) for name in self.vocabularies)
 
     @property
     def n_codes(self) -> tuple[int, ...]:
-        """The number of codes of each categorical column."""
-        return tuple(vocabulary.n_codes for vocabulary in self.vocabularies.values())
+        """The number of codes of each row of ``Encoded.codes``."""
+        n_codes = [vocabulary.n_codes for vocabulary in self.vocabularies.values()]
+        return tuple(codes_of(n_codes, self.slots))
 
     @property
     def table_of(self) -> tuple[int, ...]:
@@ -145,15 +178,20 @@ class TableEncoder:
             for name, (raw, part) in self.dates.made.items()
         }
         return {
-            name: dates.get(name, Origin(name, bins=self.bins.get(name)))
+            name: dates.get(
+                name, Origin(name, bins=self.bins.get(name), holds_lists=name in self.lists)
+            )
             for name in (*self.vocabularies, *self.scalings)
         }
 
     @property
     def places(self) -> dict[str, Places]:
         """Where each column that is embedded or scaled stands in `Encoded`."""
-        places = {name: Places(codes=(i,)) for i, name in enumerate(self.vocabularies)}
-        start = 0
+        columns, start = columns_of(self.slots), 0
+        places = {
+            name: Places(codes=tuple(place for place, of in enumerate(columns) if of == i))
+            for i, name in enumerate(self.vocabularies)
+        }
         for name, scaling in self.scalings.items():
             places[name] = Places(numbers=tuple(range(start, start + scaling.width)))
             start += scaling.width
@@ -176,25 +214,56 @@ class TableEncoder:
         """
         kinds: dict[str, set[str]] = {name: {"number"} for name in (*self.scalings, *self.bins)}
         for name, vocabulary in self.vocabularies.items():
-            if name not in self.bins:
+            if name in self.lists:  # which CSV files hold as text
+                kinds[name] = {"text"}
+            elif name not in self.bins:
                 kinds[name] = set(vocabulary.kinds)
         for name in self.dates.made:
             del kinds[name]
         formats = self.dates.formats
         return kinds | {name: {"text" if name in formats else "time"} for name in self.dates.names}
 
+    def apply(self, table: Table) -> Table:
+        """Return the columns that are looked up and scaled, made of those of a table."""
+        split = as_fitted(split_lists(table, self.separators), self.lists)
+        return cut(self.dates.expand(split), self.bins)
+
+    def repeat(self, codes: np.ndarray) -> np.ndarray:
+        """Return rows that have these codes in every column, which are single items of lists.
+
+        Parameters
+        ----------
+        codes : int array of shape (n_samples,)
+
+        Returns
+        -------
+        int32 array of shape (n_slots, n_samples)
+        """
+        n_columns, shape = len(self.vocabularies), (len(self.n_codes), len(codes))
+        if not self.lists:
+            return np.broadcast_to(codes.astype(np.int32), shape)
+        found = np.empty(shape, dtype=np.int32)
+        found[:n_columns] = codes
+        found[n_columns:] = np.array(self.n_codes)[n_columns:, None] - 1  # absent
+        return found
+
     def encode(self, table: Table, *, handle_unknown: str = "mean") -> Encoded:
         """Return codes and numbers of a table that has the columns of fit.
 
         With ``handle_unknown="error"`` a category that fit has not met raises.
         """
-        table = cut(self.dates.expand(table), self.bins)
-        columns = {column.name: column for column in table.columns}
-        codes, made = np.empty((len(self.vocabularies), table.n_rows), np.int32), self.dates.made
-        for i, (name, vocabulary) in enumerate(self.vocabularies.items()):
-            codes[i] = vocabulary.encode(columns[name], is_date_part=name in made)
-            if handle_unknown == "error" and (codes[i] == UNSEEN).any():
-                unseen = vocabulary.unseen(columns[name])
+        columns = {column.name: column for column in self.apply(table).columns}
+        codes, made = np.empty((len(self.n_codes), table.n_rows), np.int32), self.dates.made
+        places = self.places
+        for name, vocabulary in self.vocabularies.items():
+            column, slots = columns[name], list(places[name].codes)
+            found = vocabulary.encode(column.entries, is_date_part=name in made)
+            if isinstance(column, ListColumn):
+                codes[slots] = fill_slots(column, found, len(slots), vocabulary.n_codes)
+            else:
+                codes[slots[0]] = found
+            if handle_unknown == "error" and (found == UNSEEN).any():
+                unseen = vocabulary.unseen(column.entries)
                 raise UnknownCategoryError(
                     f"Column {name!r} holds {len(unseen)} "
                     f"{'category' if len(unseen) == 1 else 'categories'} not seen in fit: "

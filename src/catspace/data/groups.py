@@ -45,6 +45,7 @@ def check_groups(
     categorical: Collection[str],
     cut: Collection[str],
     buckets: Mapping[str, int],
+    lists: Collection[str] = (),
 ) -> None:
     """Raise where columns cannot share a vocabulary, before a row is read.
 
@@ -57,10 +58,18 @@ def check_groups(
         Those of numbers that are cut into bins.
     buckets : mapping of column to int
         Those whose values are hashed.
+    lists : collection of str
+        Those whose cells are lists.
     """
     for group in groups:
         check_column_names(_NAME, group, categorical, "a categorical column")
         for name in group:
+            if name in lists:
+                raise ParameterError(
+                    f"{_NAME} names {name!r}, which holds lists, and those have vectors of their "
+                    "own.",
+                    hint="leave it out of the group.",
+                )
             if name in cut:
                 raise ParameterError(
                     f"{_NAME} names {name!r}, which is cut into bins of its own.",

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from catspace.data.bins import cut
 from catspace.data.encoding import TableEncoder
 from catspace.data.groups import first_of, spread
 from catspace.data.kinds import check_kinds, naming
@@ -46,11 +45,10 @@ class MoreColumns:
     def add(self, table: Table, first_row: int | None = 0) -> None:
         """Learn from some rows, or say that a column is not what it was in fit."""
         self.n_samples += table.n_rows
-        expanded = cut(self.encoder.dates.expand(table), self.encoder.bins)
-        columns = {column.name: column for column in expanded.columns}
+        columns = {column.name: column for column in self.encoder.apply(table).columns}
         for name, counts in self._counts.items():
             with naming(name):
-                counts.add(columns[name])
+                counts.add(columns[name].entries)
             check_kinds(name, self.encoder.vocabularies[name].kinds, counts.kinds)
         for name in self.encoder.scalings:
             finite_numbers(columns[name], first_row=first_row)

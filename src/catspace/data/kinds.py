@@ -52,6 +52,17 @@ def is_text(type_: pa.DataType) -> bool:
     )
 
 
+def is_list(type_: pa.DataType) -> bool:
+    """Whether an Arrow type is one of those of lists."""
+    return bool(
+        pa.types.is_list(type_)
+        or pa.types.is_large_list(type_)
+        or pa.types.is_fixed_size_list(type_)
+        or pa.types.is_list_view(type_)
+        or pa.types.is_large_list_view(type_)
+    )
+
+
 def factorize(values: pa.Array) -> tuple[str, pa.Array, np.ndarray]:
     """Split values into their kind, the distinct ones and where each of them stands.
 

@@ -24,7 +24,7 @@ NOT_ONE_TYPE = (
     OverflowError,
     UnicodeEncodeError,
 )
-_NO_VALUES = (list, tuple, dict, set, frozenset, np.ndarray)
+_LISTS = (list, tuple, set, frozenset, np.ndarray)
 # What Arrow knows, up to some size.
 _BOUNDED = (int, Decimal, date, timedelta)
 
@@ -53,9 +53,7 @@ def recheck(name: str, values: pa.Array, objects: Sequence[Any] | np.ndarray) ->
     type_ = values.type
     is_bytes = pa.types.is_binary(type_) or pa.types.is_large_binary(type_)
     if is_bytes and any(isinstance(value, str) for value in objects):
-        array = np.empty(len(objects), dtype=object)
-        array[:] = objects
-        return mixed_column(name, array)
+        return mixed_column(name, object_array(objects))
     times = _read_times(name, objects) if pa.types.is_temporal(type_) else None
     return None if times is None else Column(name, ((None, times),), len(objects))
 
@@ -103,12 +101,53 @@ def _is_time(value: Any) -> bool:
 
 
 def no_single_value(name: str, examples: Iterable[object]) -> InputError:
-    """Return the error for a column whose values have several values inside."""
+    """Return the error for a column whose values are records of several values."""
     return InputError(
-        f"Column {name!r} holds lists or structs, and a category is one value: "
+        f"Column {name!r} holds structs or dicts, and a category is one value: "
         f"{shorten(examples)}.",
-        hint="explode it into rows, or turn each value into text.",
+        hint="give each of their fields a column, or turn each value into text.",
     )
+
+
+def nested_lists(name: str, examples: Iterable[object]) -> InputError:
+    """Return the error for a column of lists whose items have several values inside."""
+    return InputError(
+        f"Column {name!r} holds lists whose items are no single values: {shorten(examples)}.",
+        hint="flatten each list, or turn each of its items into text.",
+    )
+
+
+def object_array(values: Sequence[Any] | np.ndarray) -> np.ndarray:
+    """Return objects as an array of shape (n_values,), whatever they have inside."""
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def take_lists_apart(name: str, objects: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the items of all lists, and how many each list has; None where there are no lists.
+
+    A list that is missing is one missing item.
+    """
+    is_list = np.fromiter((isinstance(one, _LISTS) for one in objects), bool, len(objects))
+    if not is_list.any():
+        return None
+    others = [one for one in objects[~is_list] if not _is_missing(one)]
+    if others:
+        raise InputError(
+            f"Column {name!r} holds lists beside single values: {shorten(others[:2])}.",
+            hint="make a list of one item of each single value.",
+        )
+    if any(np.ndim(one) != 1 for one in objects[is_list] if isinstance(one, np.ndarray)):
+        raise nested_lists(name, objects[is_list][:2])
+    lists = [list(one) if known else [None] for one, known in zip(objects, is_list, strict=True)]
+    items = [item for one in lists for item in one]
+    if any(isinstance(item, (*_LISTS, dict)) for item in items):
+        raise nested_lists(name, objects[is_list][:2])
+    lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
+    return object_array(items), lengths
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def _split(
@@ -138,7 +177,7 @@ def _is_in_range(value: Any) -> bool:
 def _objects_to_arrow(name: str, objects: np.ndarray) -> pa.Array:
     """Convert objects of one Python type; those that Arrow does not know become text."""
     first, type_ = objects[0], type(objects[0])
-    if isinstance(first, _NO_VALUES):
+    if isinstance(first, dict):
         raise no_single_value(name, objects[:2])
     if isinstance(first, (complex, np.complexfloating)):
         raise InputError(f"Complex data not supported: column {name!r} holds {first!r}.")

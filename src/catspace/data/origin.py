@@ -17,6 +17,7 @@ class Origin:
     bins: Bins | None = None  # what its numbers are cut into
     date_format: str | None = None  # how its dates are written, where they are text
     first_day: float = 0.0  # what elapsed days are counted from, in days since 1970
+    holds_lists: bool = False  # whether a row has several values of it, or none
 
     def read(self, table: Table) -> Column:
         """Return the column that the vocabulary knows, made of a table's own.
@@ -25,6 +26,11 @@ class Origin:
         knows whether its Monday is 0 or 1.
         """
         column = get_column(table, self.raw)
+        if self.holds_lists:
+            raise InputError(
+                f"Column {self.raw!r} holds lists, so that a row has no one category of it.",
+                hint="explode it into rows, or ask about another column.",
+            )
         if self.part is not None:
             column = take_part(read_dates(column, self.date_format), self.part, self.first_day)
         return column if self.bins is None else self.bins.apply(column)

@@ -15,8 +15,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from narwhals.exceptions import DuplicateError
 
-from catspace.data.kinds import LARGEST_EXACT
-from catspace.data.objects import NOT_ONE_TYPE, mixed_column, no_single_value, recheck
+from catspace.data.kinds import LARGEST_EXACT, is_list
+from catspace.data.lists import ListColumn, insert_missing
+from catspace.data.objects import (
+    NOT_ONE_TYPE,
+    mixed_column,
+    nested_lists,
+    no_single_value,
+    object_array,
+    recheck,
+    take_lists_apart,
+)
 from catspace.data.table import Column, Table
 from catspace.exceptions import InputError, InputTypeError, shorten
 
@@ -72,6 +81,8 @@ def read_vector(source: Any, what: str) -> np.ndarray:
 
     Text comes back as object, numbers as they are; missing values are NaN or None.
     """
+    if isinstance(source, ListColumn):
+        raise InputError(f"The {what} {source.name!r} holds lists, and must be one value a row.")
     if isinstance(source, Column):
         (_, values), *more = source.parts
         if more:
@@ -142,10 +153,8 @@ def _column(name: str, series: "nw.Series[Any]") -> Column:
         values = None
     if values is None:
         # Not to_numpy: polars has integers of 128 bits, and numpy does not.
-        objects = np.empty(len(series), dtype=object)
-        objects[:] = series.to_list()
-        return mixed_column(name, objects)
-    if is_object and (column := recheck(name, values, series.to_list())) is not None:
+        return _object_column(name, object_array(series.to_list()))
+    if is_object and (column := _reread(name, values, series.to_list())) is not None:
         return column
     return _arrow_column(name, values, lambda: series.to_numpy())
 
@@ -161,6 +170,8 @@ def _arrow_column(name: str, values: pa.Array, objects: Callable[[], np.ndarray]
     if pa.types.is_binary_view(values.type) or pa.types.is_fixed_size_binary(values.type):
         values = values.cast(pa.large_binary())
     type_ = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    if is_list(type_):
+        return _list_column(name, values)
     if pa.types.is_nested(type_):
         raise no_single_value(name, values.drop_null()[:2].to_pylist())
     if isinstance(type_, pa.BaseExtensionType):  # for instance the intervals of pd.cut
@@ -171,6 +182,36 @@ def _arrow_column(name: str, values: pa.Array, objects: Callable[[], np.ndarray]
             hint="turn it into a duration or into text.",
         )
     return Column(name, ((None, values),), len(values))
+
+
+def _list_column(name: str, values: pa.Array) -> ListColumn:
+    """Return lists of Arrow, whose items are read as a column of them is."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_nested(values.type.value_type):
+        raise nested_lists(name, values.drop_null()[:2].to_pylist())
+    items, lengths = insert_missing(
+        pc.list_flatten(values),
+        pc.list_value_length(values).fill_null(0).to_numpy(zero_copy_only=False),
+        values.is_null().to_numpy(zero_copy_only=False),
+    )
+    return ListColumn.of(_arrow_column(name, items, items.to_pandas), lengths.astype(np.int64))
+
+
+def _object_column(name: str, objects: np.ndarray) -> Column:
+    """Return Python objects that Arrow does not take for values of one type."""
+    found = take_lists_apart(name, objects)
+    if found is None:
+        return mixed_column(name, objects)
+    items, lengths = found
+    return ListColumn.of(_array_column(name, items), lengths)
+
+
+def _reread(name: str, values: pa.Array, objects: Any) -> Column | None:
+    """Return objects that Arrow took for what they are not, or that are lists; else None."""
+    if is_list(values.type):  # items of several types are told apart, and sets are lists too
+        return _object_column(name, object_array(objects))
+    return recheck(name, values, objects)
 
 
 def _check_arrow(what: str, values: pa.Array | pa.ChunkedArray) -> None:
@@ -194,9 +235,7 @@ def _from_dict(source: Mapping[Any, Any]) -> Table:
                 f"Column {str(name)!r} must be a list of values; got {values!r}.",
                 hint="one row alone is a list of one mapping: [{…}].",
             )
-        array = np.empty(len(listed := list(values)), dtype=object)
-        array[:] = listed
-        columns.append(_array_column(str(name), array))
+        columns.append(_array_column(str(name), object_array(list(values))))
     lengths = {column.n_rows for column in columns}
     if len(lengths) > 1:
         raise InputError(f"The columns differ in length: {sorted(lengths)}.")
@@ -240,8 +279,8 @@ def _array_column(name: str, values: np.ndarray) -> Column:
     try:
         arrow = pa.array(values, from_pandas=True)
     except NOT_ONE_TYPE:
-        return mixed_column(name, values)
-    if values.dtype == object and (column := recheck(name, arrow, values)) is not None:
+        return _object_column(name, values)
+    if values.dtype == object and (column := _reread(name, arrow, values)) is not None:
         return column
     return _arrow_column(name, arrow, lambda: values)
 

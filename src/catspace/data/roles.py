@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from catspace.data.bins import Bins, check_discretize, cut
 from catspace.data.dates import DateColumns, check_date_formats, check_date_parts
 from catspace.data.groups import Groups, check_groups, read_groups, spread
 from catspace.data.hashing import HashedCounts
+from catspace.data.lists import ListColumn, check_separators, split_lists
 from catspace.data.table import Table
 from catspace.data.vocabulary import ValueCounts
 from catspace.exceptions import InputError, ParameterError, did_you_mean
@@ -34,6 +35,8 @@ class Roles:
     named: frozenset[str] | None
     bins: Mapping[str, Bins]  # the bins, when they have been found
     groups: Groups = ()  # the columns that share one vocabulary
+    lists: frozenset[str] = frozenset()  # the categorical columns of lists
+    separators: Mapping[str, str] = field(default_factory=dict)  # at what text is split into them
 
     @classmethod
     def of(
@@ -47,8 +50,12 @@ class Roles:
         date_formats: Any = None,
         discretize: Any = None,
         shared_vectors: Any = None,
+        list_separators: Any = None,
     ) -> "Roles":
         """Decide what each column is, by the user's word and by its type; rows do not matter."""
+        separators = check_separators(list_separators, table)
+        table = split_lists(table, separators)
+        lists = frozenset(one.name for one in table.columns if isinstance(one, ListColumn))
         parts, formats = check_date_parts(date_parts), check_date_formats(date_formats, table)
         rules = check_discretize(discretize, table)
         named = _named_columns(categorical_features, table)
@@ -79,7 +86,7 @@ class Roles:
                 numbers.append(column.name)
         buckets = _counts_by_column("hash_buckets", hashed, expanded.names)
         groups = read_groups(shared_vectors)
-        check_groups(groups, categorical, rules, buckets)
+        check_groups(groups, categorical, rules, buckets, lists)
         most = most_categories(max_categories, categorical)
         return cls(
             tuple(categorical),
@@ -91,6 +98,8 @@ class Roles:
             named=None if named is None else frozenset(named),
             bins={},
             groups=groups,
+            lists=lists,
+            separators=separators,
         )
 
     def counts(self, column: str) -> ValueCounts:
@@ -99,8 +108,8 @@ class Roles:
         return ValueCounts() if n_buckets is None else HashedCounts(n_buckets)
 
     def apply(self, table: Table) -> Table:
-        """Return the table with its dates expanded and its bins cut."""
-        return cut(self.dates.expand(table), self.bins)
+        """Return the table with its lists split, its dates expanded and its bins cut."""
+        return cut(self.dates.expand(split_lists(table, self.separators)), self.bins)
 
 
 def check_min_frequency(min_frequency: Any) -> None:

@@ -17,6 +17,7 @@ from catspace.data.groups import first_of
 from catspace.data.hints import hint_at_dates, hint_at_id
 from catspace.data.kinds import describe_kinds, naming
 from catspace.data.labels import Block
+from catspace.data.lists import ListColumn, check_longest
 from catspace.data.roles import Roles, count_threshold
 from catspace.data.scaling import Scaling, finite_numbers
 from catspace.data.table import Table
@@ -103,6 +104,7 @@ class ColumnStatistics:
         self._sample = RowSample(sample_rows, seed=seed)
         self._columns = {column.name: column for column in roles.apply(columns).columns}
         self._counts = {name: roles.counts(name) for name in roles.categorical}
+        self._longest = dict.fromkeys(roles.lists, 0)  # lists
         self._has_missing = dict.fromkeys(roles.numbers, False)
         # Of the columns of elapsed days, which are counted from 1970 until all blocks were met
         self._first_days = {name: np.inf for name in roles.numbers if name in roles.dates.made}
@@ -127,8 +129,12 @@ class ColumnStatistics:
         self.n_samples += table.n_rows
         by_name = {column.name: column for column in self.roles.apply(table).columns}
         for name, counts in self._counts.items():
+            column = by_name[name]
+            if isinstance(column, ListColumn):
+                check_longest(name, column.longest)
+                self._longest[name] = max(self._longest[name], column.longest)
             with naming(name):
-                counts.add(by_name[name])
+                counts.add(column.entries)
         numbers = np.empty((table.n_rows, len(self.roles.numbers)))
         for i, name in enumerate(self.roles.numbers):
             numbers[:, i] = finite_numbers(by_name[name], first_row=first_row)
@@ -146,6 +152,8 @@ class ColumnStatistics:
         for name, counts in other._counts.items():
             with naming(name):
                 self._counts[name].merge(counts)
+        for name, longest in other._longest.items():
+            self._longest[name] = max(self._longest[name], longest)
         for name, has_missing in other._has_missing.items():
             self._has_missing[name] |= has_missing
         for name, first in other._first_days.items():
@@ -167,13 +175,22 @@ class ColumnStatistics:
                     vocabularies[name] = counts.vocabulary(threshold, roles.most.get(name))
             else:
                 vocabularies[name] = vocabularies[same]
-            if name not in (roles.named or ()):
+            if name not in (roles.named or ()) and name not in roles.lists:
                 hint_at_dates(name, vocabularies[name])
         first = dict(zip(roles.numbers, self._first.tolist(), strict=True))
         made = roles.dates.made
         first_days = {made[name][0]: first[name] for name in self._first_days}
         dates = replace(roles.dates, first_days=first_days)
-        return TableEncoder(vocabularies, scalings, dates, roles.bins, roles.groups)
+        return TableEncoder(
+            vocabularies,
+            scalings,
+            dates,
+            roles.bins,
+            roles.groups,
+            # Where all lists are empty there is a slot that says so.
+            {name: max(1, self._longest[name]) for name in vocabularies if name in roles.lists},
+            roles.separators,
+        )
 
     def _counts_of(self, name: str) -> ValueCounts:
         """Return the counts of a column, together with those of columns that share its vectors."""

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from catspace.data.kinds import Part, factorize, is_text, naming
+from catspace.data.kinds import Part, factorize, is_list, is_text, naming
 from catspace.exceptions import InputError, did_you_mean, shorten
 
 
@@ -59,11 +59,20 @@ class Column:
             pa.types.is_date(self.type) or pa.types.is_timestamp(self.type)
         )
 
+    @property
+    def entries(self) -> "Column":
+        """The column of what is counted and looked up: this one."""
+        return self
+
     @cached_property
     def factors(self) -> list[Part]:
         """The distinct values of each part; kept, since to find them takes most of the time."""
         with naming(self.name):
             return [(where, *factorize(values)) for where, values in self.parts]
+
+    def renamed(self, name: str) -> "Column":
+        """Return the column under another name."""
+        return replace(self, name=name)
 
     def take(self, rows: np.ndarray) -> "Column":
         """Return some of the rows, each at most once."""
@@ -133,9 +142,7 @@ class Table:
 
     def rename(self, names: Iterable[str]) -> "Table":
         """Return the same columns under other names."""
-        renamed = (
-            replace(column, name=name) for column, name in zip(self.columns, names, strict=True)
-        )
+        renamed = (column.renamed(name) for column, name in zip(self.columns, names, strict=True))
         return replace(self, columns=tuple(renamed))
 
     def take(self, rows: np.ndarray) -> "Table":
@@ -158,4 +165,6 @@ def describe(type_: pa.DataType | None) -> str:
         return "numbers"
     if pa.types.is_temporal(type_):
         return "dates"
+    if is_list(type_):
+        return "lists"
     return str(type_)

@@ -163,7 +163,7 @@ def _read(
             stack,
             digested(share),
             share.record,
-            assignment.plan.architecture.n_codes,
+            assignment.plan.architecture.slot_codes,
             n_samples=share.n_rows,
             hold_back=hold_back,
         )

@@ -194,8 +194,9 @@ class EmbeddingEstimator(
         Returns
         -------
         Encoded
-            ``codes``, int32 of shape (n_embedded, n_samples), the rows of ``embeddings_``' tables;
-            and ``numbers``, float32 of shape (n_samples, n_numbers).
+            ``codes``, int32 of shape (n_embedded, n_samples), the rows of ``embeddings_``' tables,
+            and after them those of the further items of lists; and ``numbers``, float32 of shape
+            (n_samples, n_numbers).
         """
         check_is_fitted(self)
         check_use(vars(self))
@@ -282,9 +283,11 @@ class EmbeddingEstimator(
         """
         check_is_fitted(self)
         left_out = {one.name for one in fields(self) if not one.metadata["is_kept"]}
+        named = {one.name for one in fields(self) if one.metadata["is_named"]}
         parameters = {
             name: None if name in left_out else pack_parameter(name, value)
             for name, value in self.get_params(deep=False).items()
+            if value is not None or name in named
         }
         self.fitted_.save(path, estimator=type(self).__name__, parameters=parameters)
 

@@ -130,7 +130,8 @@ def _features(
     """Return the features of some rows, by networks of their own."""
     some = Encoded(encoded.codes[:, chosen], encoded.numbers[chosen])
     used = networks[:1] if which == "first" else networks
-    return join_features(some, [network.input.vectors() for network in used])
+    tables = [network.input.vectors() for network in used]
+    return join_features(some, tables, used[0].architecture.slots)
 
 
 def _name(n_folds: int, n_networks: int) -> list[str]:

@@ -12,6 +12,7 @@ from scipy.special import softmax
 
 from catspace.data.encoding import Encoded
 from catspace.data.groups import first_of
+from catspace.data.lists import columns_of
 from catspace.data.target import ClassTarget
 from catspace.embeddings import Embeddings
 from catspace.model.network import Architecture, EntityNetwork
@@ -141,7 +142,8 @@ class Fitted:
         -------
         float32 array of shape (n_samples, sum of dimensions + numbers)
         """
-        return join_features(encoded, self.feature_tables(networks))
+        slots = self.learned.encoder.slots
+        return join_features(encoded, self.feature_tables(networks), slots)
 
     def feature_names(
         self, called: Mapping[str, str] | None = None, networks: str = "first"
@@ -178,8 +180,9 @@ class Fitted:
             if pairs.prior is not None:
                 arrays["pairs.prior"] = pairs.prior
         shape = asdict(self.networks[0].architecture)
-        if not shape["table_of"]:  # as in files that know nothing of it
-            del shape["table_of"]
+        for name in ("table_of", "lists"):
+            if not shape[name]:  # as in files that know nothing of it
+                del shape[name]
         fitted = {
             **learned,
             "architecture": {"n_rows": shape.pop("n_codes"), **shape},
@@ -218,7 +221,9 @@ class Fitted:
         return Embeddings.of(self.learned.encoder, tables, self.learned.backend, smooth)
 
 
-def join_features(encoded: Encoded, tables: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+def join_features(
+    encoded: Encoded, tables: Sequence[Sequence[np.ndarray]], slots: Sequence[int]
+) -> np.ndarray:
     """Return the vectors of a table's categories side by side, and its numbers beside them.
 
     Parameters
@@ -226,6 +231,9 @@ def join_features(encoded: Encoded, tables: Sequence[Sequence[np.ndarray]]) -> n
     encoded : Encoded
     tables : sequence of sequences of arrays of shape (n_codes, dim)
         For each network those of each column.
+    slots : sequence of int
+        The items of the longest list of each column, 0 where it holds single values. Of lists the
+        mean of the items' vectors is taken, which is zero where there are none.
 
     Returns
     -------
@@ -234,13 +242,27 @@ def join_features(encoded: Encoded, tables: Sequence[Sequence[np.ndarray]]) -> n
     n_dims = sum(table.shape[1] for of_network in tables for table in of_network)
     shape = len(encoded.numbers), n_dims + encoded.numbers.shape[1]
     features = np.empty(shape, dtype=np.float32)
-    start = 0
+    columns, start = np.array(columns_of(slots), dtype=int), 0
     for of_network in tables:
-        for codes, table in zip(encoded.codes, of_network, strict=True):
-            features[:, start : start + table.shape[1]] = table[codes]
+        for column, (table, longest) in enumerate(zip(of_network, slots, strict=True)):
+            vectors = features[:, start : start + table.shape[1]]
+            if longest:
+                vectors[:] = _mean_of_items(encoded.codes[columns == column], table)
+            else:
+                vectors[:] = table[encoded.codes[column]]
             start += table.shape[1]
     features[:, start:] = encoded.numbers
     return features
+
+
+def _mean_of_items(codes: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """Return the mean vector of each row's items; codes of shape (slots, n_samples)."""
+    with_absent = np.append(table, np.zeros_like(table[:1]), axis=0)
+    total = np.zeros((codes.shape[1], table.shape[1]), dtype=np.float32)
+    for slot in codes:
+        total += with_absent[slot]
+    n_items = (codes < len(table)).sum(axis=0)
+    return np.asarray(total / np.maximum(n_items, 1).astype(np.float32)[:, None])
 
 
 def _restore_pairs(

@@ -173,7 +173,7 @@ class Fit:
                 )
             if on_planned is not None and any(one.interrupted for one in trained):
                 raise KeyboardInterrupt  # what is to follow needs whole networks
-            counts = plan.architecture.add_up(rows.count_codes(plan.architecture.n_codes))
+            counts = plan.architecture.add_up(rows.count_codes(plan.architecture.slot_codes))
             fitted = finish(trained, counts, prepared.learned, plan, judged, validation)
         return Finished(fitted, plan, prepared)
 

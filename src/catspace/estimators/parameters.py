@@ -30,7 +30,7 @@ from catspace.model.recipe import CUSTOM
 _C = TypeVar("_C")
 
 
-def parameter(*, default: Any, text: str, is_kept: bool = True) -> Any:
+def parameter(*, default: Any, text: str, is_kept: bool = True, is_named: bool = True) -> Any:
     """Declare a parameter of an estimator.
 
     Parameters
@@ -40,8 +40,11 @@ def parameter(*, default: Any, text: str, is_kept: bool = True) -> Any:
         For the docstring.
     is_kept : bool, default=True
         Whether a model file keeps its value; otherwise it is None there.
+    is_named : bool, default=True
+        Whether a model file has it also where it is None.
     """
-    return field(default=default, metadata={"text": inspect.cleandoc(text), "is_kept": is_kept})
+    metadata = {"text": inspect.cleandoc(text), "is_kept": is_kept, "is_named": is_named}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(parameter,))

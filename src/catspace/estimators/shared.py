@@ -66,6 +66,16 @@ class SharedParameters:
         ``{"day": "%d.%m.%Y"}``. They are columns of dates then.
         """,
     )
+    list_separators: Mapping[str, str] | None = parameter(
+        default=None,
+        text="""
+        Columns of text that are lists of categories, and what stands between the items:
+        ``{"genres": "|"}`` for ``Comedy|Drama``, which a CSV file cannot say otherwise. Nothing
+        between two of them is no item. Columns that hold lists need not be named: a row has the
+        mean of the vectors of its items, and an empty list the zero vector.
+        """,
+        is_named=False,
+    )
     discretize: Mapping[str, int | Literal["quantile", "tree"]] | None = parameter(
         default=None,
         text="""

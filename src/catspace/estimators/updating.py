@@ -82,7 +82,7 @@ def _update(
         # Half an update would be of networks that have gone on for different lengths.
         if any(result.interrupted for result in trained):
             raise KeyboardInterrupt
-        met = plan.architecture.add_up(rows.count_codes(plan.architecture.n_codes))
+        met = plan.architecture.add_up(rows.count_codes(plan.architecture.slot_codes))
         counts = known[0].count(met)
     for result in trained:
         result.network.fill_untrained_rows(counts, plan.recipe.is_smooth(len(counts)))

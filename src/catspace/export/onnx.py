@@ -140,6 +140,11 @@ def _refuse_what_no_graph_does(model: EmbeddingEstimator) -> None:
             f"Column {name!r} holds dates, and an ONNX graph has no calendar to expand them by.",
             hint="put their parts into the table as columns of their own before fitting.",
         )
+    for name in learned.encoder.lists:
+        raise InputError(
+            f"Column {name!r} holds lists, and an input of the ONNX graph has one value for a row.",
+            hint="serve the model itself, or fit without the column.",
+        )
     for name, vocabulary in learned.encoder.vocabularies.items():
         if isinstance(vocabulary, HashedVocabulary):
             raise InputError(

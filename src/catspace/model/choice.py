@@ -216,7 +216,9 @@ class _Trials:
         """Return what is lost with each smoothing, also by those who are told of pairs."""
         shape, pairs = self._plan.architecture, tuple[Pair, ...]()
         if self._plan.tries_pairs and not self._plan.pairs:
-            pairs = choose_pairs(self._untold, shape.n_codes, shape.n_outputs, self._plan.seeds[0])
+            pairs = choose_pairs(
+                self._untold, shape.n_codes, shape.n_outputs, self._plan.seeds[0], shape.lists
+            )
         small, batch_size = _small(self._plan), self._plan.recipe.batch_size
         if _is_large(small, batch_size) or not are_computed_together(small, self._plan.starts):
             losses = self._losses_one_by_one()

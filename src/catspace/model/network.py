@@ -15,8 +15,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from catspace.data.lists import codes_of, columns_of
 from catspace.data.vocabulary import UNSEEN
 from catspace.model.evidence import Pull
+from catspace.model.items import ItemMeans
 from catspace.model.outputs import OUTPUTS
 from catspace.model.pairs import PairMeans
 from catspace.model.pieces import PiecewiseLinear
@@ -55,6 +57,24 @@ class Architecture:
     dropout: float = 0.0
     # The position of the table of each column; empty where each has one of its own
     table_of: tuple[int, ...] = ()
+    # The items of the longest list of each column, 0 where it holds single values; empty where all
+    # of them do
+    lists: tuple[int, ...] = ()
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """The items of the longest list of each column, 0 where it holds single values."""
+        return self.lists or (0,) * len(self.n_codes)
+
+    @property
+    def column_of(self) -> list[int]:
+        """The column of each row of codes: each once, then the further items of lists."""
+        return columns_of(self.slots)
+
+    @property
+    def slot_codes(self) -> list[int]:
+        """The number of codes of each row of codes."""
+        return codes_of(self.n_codes, self.slots)
 
     @property
     def tables(self) -> tuple[int, ...]:
@@ -79,13 +99,27 @@ class Architecture:
         return [(self.n_codes[i], self.widths[i]) for i in self.first_columns]
 
     def add_up(self, counts: Sequence[Tensor]) -> list[Tensor]:
-        """Return for each column the sum of the counts of all columns with the same table."""
-        if not self.table_of:
+        """Return for each column the sum of the counts of all rows of codes with the same table.
+
+        Slots of lists that hold no item do not count.
+        """
+        if not self.table_of and not self.lists:
             return list(counts)
         sums: dict[int, Tensor] = {}
-        for table, count in zip(self.table_of, counts, strict=True):
+        for column, count in zip(self.column_of, counts, strict=True):
+            table, count = self.tables[column], count[: self.n_codes[column]]
             sums[table] = sums[table] + count if table in sums else count
-        return [sums[table] for table in self.table_of]
+        return [sums[table] for table in self.tables]
+
+    def spread(self, counts: Sequence[Tensor]) -> list[Tensor]:
+        """Return for each row of codes the counts of its column; slots without an item have 0."""
+        if not self.lists:
+            return list(counts)
+        padded = [
+            torch.cat([count, count.new_zeros(1)]) if longest else count
+            for count, longest in zip(counts, self.lists, strict=True)
+        ]
+        return [padded[column] for column in self.column_of]
 
 
 class EmbeddingInput(nn.Module):
@@ -98,25 +132,33 @@ class EmbeddingInput(nn.Module):
         self.tables = nn.ParameterList(
             _empty(device, rows, dim) for rows, dim in architecture.table_shapes
         )
-        self.table_of = architecture.tables
+        self._tables = architecture.tables
+        self.table_of = [architecture.tables[column] for column in architecture.column_of]
+        self._items: ItemMeans | None = None
+        if architecture.lists:
+            sizes = zip(architecture.n_codes, architecture.lists, strict=True)
+            absent = [n if longest else None for n, longest in sizes]
+            self._items = ItemMeans(architecture.column_of, absent, architecture.dims)
         self.sparse: Collection[int] = ()  # tables whose gradients hold the rows of the batch only
         self.activation = architecture.embedding_activation
         self.width = sum(architecture.dims) + n_numbers
 
     def forward(self, codes: Tensor, pull: Pull | None = None) -> Tensor:
-        """Map codes (columns, batch) to (batch, sum of dims)."""
+        """Map codes (slots, batch) to (batch, sum of dims)."""
         if not len(self.tables):
             return _empty(codes.device, codes.shape[1], 0)
         tables = _list(self.tables)
-        vectors = _look_up(codes, tables, self.table_of, self.sparse)
+        known = codes if self._items is None else self._items.fill(codes)
+        vectors = _look_up(known, tables, self.table_of, self.sparse)
         tables = [tables[i] for i in self.table_of]
-        return ACTIVATIONS[self.activation](_join(vectors, tables, pull))
+        joined = ACTIVATIONS[self.activation](_join(vectors, tables, pull))
+        return joined if self._items is None else self._items.mean(joined, codes)
 
     def vectors(self) -> list[np.ndarray]:
         """Return what the next layer sees of each row; for each column of shape (n_codes, dim)."""
         activation = ACTIVATIONS[self.activation]
         tables = [activation(table.detach()).cpu().numpy() for table in self.tables]
-        return [tables[i] for i in self.table_of]
+        return [tables[i] for i in self._tables]
 
     def initialize(self, initialization: str, generator: torch.Generator) -> None:
         """Draw the vectors."""
@@ -208,7 +250,10 @@ class EntityNetwork(nn.Module):
     @property
     def widest(self) -> int:
         """The most values that a layer makes of one row."""
-        return max(self.input.width, *(layer.out_features for layer in self.dense_layers))
+        widths, slots = self.architecture.widths, self.architecture.column_of
+        looked_up = sum(widths[column] for column in slots) if self.architecture.lists else 0
+        layers = (layer.out_features for layer in self.dense_layers)
+        return max(self.input.width, looked_up, *layers)
 
     @property
     def dense_layers(self) -> list[nn.Linear]:
@@ -226,7 +271,8 @@ class EntityNetwork(nn.Module):
 
         Parameters
         ----------
-        codes : int tensor of shape (n_columns, batch)
+        codes : int tensor of shape (n_slots, batch)
+            Of the columns, and then of the further items of lists.
         numbers : float tensor of shape (batch, n_numbers)
             In training together with what other rows tell about pairs, which is looked up where
             it is not there.

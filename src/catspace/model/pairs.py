@@ -242,13 +242,17 @@ def goals_of(rows: Rows, n_outputs: int) -> np.ndarray:
     return np.asarray(np.eye(n_outputs)[target][:, int(n_outputs == 2) :])
 
 
-def choose_pairs(rows: Rows, n_codes: Sequence[int], n_outputs: int, seed: int) -> tuple[Pair, ...]:
+def choose_pairs(
+    rows: Rows, n_codes: Sequence[int], n_outputs: int, seed: int, lists: Sequence[int] = ()
+) -> tuple[Pair, ...]:
     """Return the pairs of columns that say most beyond their columns and the pairs before them.
 
     Each column and each pair is a number of its own, told by other rows. On top of all columns,
-    pairs are added to a least-squares fit one by one, always the one that explains most.
+    pairs are added to a least-squares fit one by one, always the one that explains most. Columns
+    of lists, of which ``lists`` has the longest, have no one category to meet another.
     """
-    if len(n_codes) < 2:
+    columns = [i for i in range(len(n_codes)) if not lists or not lists[i]]
+    if len(columns) < 2:
         return ()
     chosen = np.random.RandomState(seed).permutation(len(rows))[:_SEARCHED_ROWS]
     rows = rows.take(torch.from_numpy(chosen).to(rows.target.device))
@@ -259,12 +263,12 @@ def choose_pairs(rows: Rows, n_codes: Sequence[int], n_outputs: int, seed: int) 
         told = learn_pairs(rows, pairs, n_codes, goals, seed).told.cpu().double().numpy()
         return told.reshape(len(rows), len(pairs), n_values)
 
-    singles = tell([(i, i) for i in range(len(n_codes))])
+    singles = tell([(i, i) for i in columns])
     left = goals - goals.mean(axis=0)
     strongest = np.argsort(-_explained(left, singles - singles.mean(axis=0)))[:_MOST_COLUMNS]
     basis, _ = np.linalg.qr(np.column_stack([np.ones(len(rows)), singles.reshape(len(rows), -1)]))
     left = left - basis @ (basis.T @ left)
-    candidates = list(combinations(sorted(strongest.tolist()), 2))
+    candidates = list(combinations([columns[i] for i in sorted(strongest.tolist())], 2))
     told = np.concatenate([tell([pair]) for pair in candidates], axis=1)
     told -= np.einsum("nk,kpv->npv", basis, np.einsum("nk,npv->kpv", basis, told))
     found: list[Pair] = []

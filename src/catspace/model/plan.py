@@ -1,6 +1,6 @@
 """An estimator's parameters and what was learned of its table -> the networks to train."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -157,13 +157,14 @@ def make_plan(
     architecture = make_architecture(
         parameters,
         n_samples=n_samples,
-        n_codes=encoder.n_codes,
+        n_codes=[vocabulary.n_codes for vocabulary in encoder.vocabularies.values()],
         n_values=encoder.n_values,
         n_bins=[max(0, len(cuts) - 1) for cuts in edges],
         n_outputs=target.n_outputs,
         output_activation=target.output_activation,
         given=given,
         table_of=encoder.table_of,
+        lists=encoder.slots if encoder.lists else (),
     )
     n_networks = _check_networks(parameters["n_networks"])
     names = encoder.vocabularies, architecture.dims, encoder.number_names
@@ -187,7 +188,7 @@ def make_plan(
     device = make_device(parameters["device"])
     unsettled = tuple(i for i, value in enumerate(smooth) if value is None)
     columns = list(encoder.vocabularies)
-    tries_pairs, pairs = read_pairs(parameters.get("pairs"), columns)
+    tries_pairs, pairs = read_pairs(parameters.get("pairs"), columns, encoder.lists)
     return TrainingPlan(
         architecture,
         recipe,
@@ -242,7 +243,9 @@ def check_parameters(
     make_device(parameters["device"])
 
 
-def read_pairs(pairs: Any, columns: Sequence[str] | None = None) -> tuple[bool, tuple[Pair, ...]]:
+def read_pairs(
+    pairs: Any, columns: Sequence[str] | None = None, lists: Collection[str] = ()
+) -> tuple[bool, tuple[Pair, ...]]:
     """Return whether the rows are to say of which pairs networks are told, and the given ones.
 
     Parameters
@@ -251,6 +254,8 @@ def read_pairs(pairs: Any, columns: Sequence[str] | None = None) -> tuple[bool, 
         An estimator's `pairs`: "auto", None, or pairs of names.
     columns : sequence of str, optional
         The embedded columns; without them only the form is checked.
+    lists : collection of str
+        Those that hold lists.
     """
     if pairs is None or (isinstance(pairs, str) and pairs == "auto"):
         return pairs is not None, ()
@@ -267,6 +272,11 @@ def read_pairs(pairs: Any, columns: Sequence[str] | None = None) -> tuple[bool, 
     if columns is None:
         return False, ()
     check_column_names("pairs", [name for pair in given for name in pair], columns, _CATEGORICAL)
+    for name in (name for pair in given for name in pair if name in lists):
+        raise ParameterError(
+            f"pairs names {name!r}, which holds lists: a row has no one category of it.",
+            hint="leave the pair out.",
+        )
     places = {name: place for place, name in enumerate(columns)}
     found = [tuple(sorted(places[name] for name in pair)) for pair in given]
     if any(first == second for first, second in found) or len({*found}) < len(found):
@@ -295,6 +305,7 @@ def make_architecture(
     output_activation: str,
     given: Mapping[str, GivenVectors],
     table_of: tuple[int, ...] = (),
+    lists: tuple[int, ...] = (),
 ) -> Architecture:
     """Return the shape of the network for columns of these sizes."""
     defaults = defaults_for(n_samples)
@@ -330,6 +341,7 @@ def make_architecture(
         output_activation=output_activation,
         dropout=check_real("dropout", dropout, at_least=0, below=1),
         table_of=table_of,
+        lists=lists,
     )
 
 

@@ -6,7 +6,7 @@ forgets its category as seldom as if the rows that the vector was learned from w
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,15 @@ class Start:
         is_given = rows != UNSEEN
         counts = np.where(np.isnan(given.counts), _ROWS_OF_UNKNOWN, given.counts)
         return cls(given.table[rows], is_given, np.where(is_given, counts[rows], 0.0), is_frozen)
+
+    def with_absent(self) -> "Start":
+        """Return the same with a row for the slots of lists that hold no item."""
+        return replace(
+            self,
+            vectors=np.append(self.vectors, np.zeros_like(self.vectors[:1]), axis=0),
+            is_given=np.append(self.is_given, False),
+            n_rows=np.append(self.n_rows, 0.0),
+        )
 
 
 # By the position of the table; columns without given vectors have none.

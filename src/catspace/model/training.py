@@ -22,7 +22,7 @@ from catspace.model.optimizer import make_optimizers
 from catspace.model.pairs import PairMeans
 from catspace.model.prediction import keep_thread_count
 from catspace.model.recipe import Recipe
-from catspace.model.starts import Starts, place_at
+from catspace.model.starts import Start, Starts, place_at
 from catspace.model.team import Alone, Team
 from catspace.preparation.rows import Rows, RowSource, weigh_codes
 
@@ -269,7 +269,7 @@ class Training:
         self.network.to(device)
         self._dropout = torch.Generator(device).manual_seed(seed + self._team.rank)
         self._n_samples = int(self._team.sum(torch.tensor(len(rows))))
-        met = architecture.add_up(rows.count_codes(architecture.n_codes))
+        met = architecture.add_up(rows.count_codes(architecture.slot_codes))
         counts = [self._team.sum(count) for count in met]
         self.counts = counts if known is None else known.count(counts)
         self._optimizers = make_optimizers(
@@ -283,19 +283,29 @@ class Training:
         self.is_smooth = recipe.is_smooth(len(self.counts))
         self._evidence: Evidence | None = None
         if any(self.is_smooth):
-            weights = architecture.add_up(weigh_codes(rows, architecture.n_codes))
+            weights = architecture.add_up(weigh_codes(rows, architecture.slot_codes))
             n_rows = [self._team.sum(one) for one in weights]
             n_rows = n_rows if known is None else known.count(n_rows)
-            given = {
-                i: self.starts[table]
-                for i, table in enumerate(architecture.tables)
-                if table in self.starts
-            }
-            self._evidence = Evidence(n_rows, architecture.widths, recipe.smooth, device, given)
+            self._evidence = self._weigh_evidence(architecture, n_rows)
         self._n_batches = math.ceil(self._n_samples / recipe.batch_size)
         self._best_loss, self._best_epoch = math.inf, 0
         self._best_weights: list[Tensor] | None = None
         self._started = time.perf_counter()
+
+    def _weigh_evidence(self, shape: Architecture, n_rows: Sequence[Tensor]) -> Evidence:
+        """Return what follows from the rows of each code, for each row of codes."""
+        given: dict[int, Start] = {}
+        for i, column in enumerate(shape.column_of):
+            start = self.starts.get(shape.tables[column])
+            if start is not None:
+                given[i] = start.with_absent() if shape.slots[column] else start
+        return Evidence(
+            shape.spread(n_rows),
+            [shape.widths[column] for column in shape.column_of],
+            [self.recipe.smooth[column] for column in shape.column_of],
+            self._device,
+            given,
+        )
 
     @property
     def is_finished(self) -> bool:

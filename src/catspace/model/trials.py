@@ -209,9 +209,9 @@ class Alone:
 def are_computed_together(architecture: Architecture, starts: Starts) -> bool:
     """Whether several networks of a shape can be computed as one.
 
-    Vectors that are given or shared are trained as everywhere else.
+    Vectors that are given or shared, and those of lists, are trained as everywhere else.
     """
-    return not starts and not architecture.table_of
+    return not starts and not architecture.table_of and not architecture.lists
 
 
 def small_networks(

@@ -83,9 +83,9 @@ class Update:
             pairs, told = learn_more_pairs(told_by, kept, goals, seed)
             rows = replace(kept, numbers=torch.cat([kept.numbers, told], dim=1))
         vocabularies = self.learned.encoder.vocabularies.values()
-        new = self.networks[0].architecture.add_up(
-            self.rows.count_codes([one.n_codes for one in vocabularies])
-        )
+        n_codes = tuple(one.n_codes for one in vocabularies)
+        shape = replace(self.networks[0].architecture, n_codes=n_codes)
+        new = shape.add_up(self.rows.count_codes(shape.slot_codes))
         known = [
             torch.from_numpy(one.counts) - count
             for one, count in zip(vocabularies, new, strict=True)

@@ -275,8 +275,9 @@ def _is_number(column: Column) -> bool:
 
 def _begins_with_specials(categories: Column) -> bool:
     """Whether a frame has rows for missing, rare and unseen, as `Embedding.to_frame` can give."""
-    (_, values), *more = categories.parts
-    return not more and tuple(values[:N_SPECIAL].to_pylist()) == SPECIAL_NAMES
+    if len(categories.parts) != 1:  # values of several types, or lists, which are refused next
+        return False
+    return tuple(categories.parts[0][1][:N_SPECIAL].to_pylist()) == SPECIAL_NAMES
 
 
 def _mean(vectors: np.ndarray) -> np.ndarray:

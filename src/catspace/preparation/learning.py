@@ -16,7 +16,7 @@ from catspace.data.statistics import BinStatistics, ColumnStatistics, TableStati
 from catspace.data.table import Table
 from catspace.data.target import ClassTarget, Target, target_from_state, transform_of
 from catspace.data.target_statistics import TargetStatistics
-from catspace.exceptions import InputError
+from catspace.exceptions import InputError, ParameterError
 from catspace.preparation.tables import (
     LabelledBlocks,
     LabelledTable,
@@ -214,9 +214,15 @@ def _as_asked(target: Target, parameters: Mapping[str, Any]) -> Target:
 def _decide_roles(columns: Table, parameters: Mapping[str, Any]) -> Roles:
     options = (
         *("categorical_features", "date_parts", "date_formats", "discretize"),
-        *("max_categories", "hash_buckets", "shared_vectors"),
+        *("max_categories", "hash_buckets", "shared_vectors", "list_separators"),
     )
     roles = Roles.of(columns, **{name: parameters.get(name) for name in options})
+    if roles.lists and parameters.get("input_encoding") == "onehot":
+        raise ParameterError(
+            f'input_encoding="onehot" has one row of weights for each cell, and column '
+            f"{min(roles.lists)!r} holds lists.",
+            hint='leave input_encoding at "embedding", or the column out.',
+        )
     for name in ("embedding_dim", "smooth", "initial_vectors"):
         if isinstance(parameters.get(name), Mapping):
             check_column_names(name, parameters[name], roles.categorical, "a categorical column")

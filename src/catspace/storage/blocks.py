@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.fs
 
-from catspace.data.kinds import is_text
+from catspace.data.kinds import is_list, is_text
 from catspace.data.reading import read_table
 from catspace.data.table import Table, describe
 from catspace.exceptions import InputError
@@ -256,6 +256,8 @@ def _family(type_: pa.DataType) -> str:
         return "times"
     if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_):
         return "numbers"
+    if is_list(type_):
+        return f"lists of {_family(type_.value_type)}"
     return "text" if is_text(type_) else str(type_)
 
 

@@ -146,6 +146,11 @@ def _check_columns(schema: Mapping[str, Any], encoder: Mapping[str, Any]) -> Non
     is_apart = len({*shared}) == len(shared) and not {*shared} & {*encoder.get("bins", {})}
     if not is_apart or not {*shared} <= {*encoder["categorical"]}:
         raise FormError("encoder.shared", "groups of categorical columns, each once", shared)
+    lists, others = encoder.get("lists", {}), {*shared, *encoder.get("bins", {}), *made}
+    if not {*lists} <= {*encoder["categorical"]} - others:
+        raise FormError("encoder.lists", "among the categorical columns, by themselves", [*lists])
+    if any(one["separator"] == "" for one in lists.values()):
+        raise FormError("encoder.lists", "separators of one character at least", lists)
 
 
 def _check_vocabularies(encoder: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
@@ -298,6 +303,20 @@ def _check_pairs(
     return len(pairs) * n_values
 
 
+def _check_lists(document: Mapping[str, Any], *, is_onehot: bool) -> None:
+    """Raise where the networks read other lists than those of the columns."""
+    encoder, found = document["encoder"], document["architecture"].get("lists", [])
+    lists = encoder.get("lists", {})
+    longest = [lists[name]["longest"] if name in lists else 0 for name in encoder["categorical"]]
+    if found != (longest if lists else []):
+        raise FormError("architecture.lists", f"{longest} by its columns", found)
+    if lists and is_onehot:
+        raise FormError("encoder.lists", "empty on one-hot input", [*lists])
+    pairs = document.get("pairs", [])
+    if any(longest[column] for pair in pairs for column in pair):
+        raise FormError("pairs", "pairs of columns without lists", pairs)
+
+
 def _check_architecture(document: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Raise where the shape of the networks is not that of what they read and give."""
     shape, encoder = document["architecture"], document["encoder"]
@@ -319,6 +338,7 @@ def _check_architecture(document: Mapping[str, Any], arrays: Mapping[str, Any]) 
         found = shape.get("table_of", [])
         raise FormError("architecture.table_of", f"{table_of} by its columns", found)
     is_onehot = shape.get("input_encoding") == "onehot"
+    _check_lists(document, is_onehot=is_onehot)
     for name, values in (("architecture.dims", shape["dims"]), ("recipe.smooth", smooth)):
         if values and any(values[i] != values[place] for place, i in enumerate(first)):
             raise FormError(name, "the same for columns that share their vectors", values)

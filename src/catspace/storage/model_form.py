@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from catspace.data.dates import DATE_PARTS
+from catspace.data.lists import MOST_ITEMS
 from catspace.data.target import COUNT, TARGET_TRANSFORMS
 from catspace.storage.forms import (
     Flag,
@@ -91,6 +92,9 @@ _ENCODER = Record(
         "date_formats": MapOf(Text()),
         "first_days": MapOf(Number(-_MOST_DAYS, _MOST_DAYS)),
         "shared": ListOf(ListOf(Text(), at_least=2, is_distinct=True)),
+        "lists": MapOf(
+            Record({"longest": Number(1, MOST_ITEMS, is_whole=True), "separator": Maybe(Text())})
+        ),
         "hashed": MapOf(
             Record(
                 {
@@ -117,7 +121,11 @@ _FUNCTIONS: dict[str, Form] = {
 _MOST_BINS = 1 << 16
 _ARCHITECTURE = Record(
     {**_SIZES, "n_bins": ListOf(Number(0, _MOST_BINS, is_whole=True))},
-    optional={**_FUNCTIONS, "table_of": ListOf(Number(0, is_whole=True))},
+    optional={
+        **_FUNCTIONS,
+        "table_of": ListOf(Number(0, is_whole=True)),
+        "lists": ListOf(Number(0, MOST_ITEMS, is_whole=True)),
+    },
 )
 # Format 1 had as many bins for each number, some of them empty.
 ARCHITECTURE_1 = Record(

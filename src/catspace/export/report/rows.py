@@ -26,9 +26,13 @@ class Rows:
 
     @property
     def codes(self) -> Mapping[str, np.ndarray]:
-        """The code of each row's category, of shape (n_samples,), for each embedded column."""
-        names = self.model.fitted_.learned.encoder.vocabularies
-        return dict(zip(names, self.encoded.codes, strict=True))
+        """The code of each row's category, of shape (n_samples,), for each embedded column.
+
+        Those of lists, of which a row has several or none, are left out.
+        """
+        encoder = self.model.fitted_.learned.encoder
+        by_name = zip(encoder.vocabularies, self.encoded.codes, strict=False)
+        return {name: codes for name, codes in by_name if name not in encoder.lists}
 
     @property
     def labels(self) -> np.ndarray | None:

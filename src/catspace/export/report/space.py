@@ -81,7 +81,7 @@ def summarise_column(model: Any, column: str, training: Rows | None, judged: Row
         )
     record |= _vectors_to_hand_out(embedding)
     means = None
-    if training is not None:
+    if training is not None and column in training.codes:
         # The table's codes -> the categories that are shown; -1 for all else.
         place = np.full(len(whole.table), -1)
         place[shown + N_SPECIAL] = np.arange(len(shown))
@@ -89,7 +89,7 @@ def summarise_column(model: Any, column: str, training: Rows | None, judged: Row
         targets = training.numbers
         means = [means_by_code(codes, targets[:, i], len(shown)) for i in range(targets.shape[1])]
         record["colours"] = _colours(column, codes, means, len(shown), model, training)
-    if judged is not None:
+    if judged is not None and column in judged.codes:
         errors = errors_by_category(judged, column, whole.categories)
         by_category = errors.pop("by_category")[shown]
         record["errors"] = errors
@@ -216,7 +216,8 @@ def _colours(
         groups = _majority(codes, training.labels, n, classes, fixed=0.0)
         found.append({"name": "target", "is_target": True, "output": 0, **groups})
     for name, vocabulary in model.fitted_.learned.encoder.vocabularies.items():
-        if name != column and vocabulary.n_categories <= _MOST_VALUES:
+        is_told = name != column and name in training.codes
+        if is_told and vocabulary.n_categories <= _MOST_VALUES:
             labels = [str(category)[:100] for category in vocabulary.categories]
             other = training.codes[name] - N_SPECIAL
             if groups := _majority(codes, other, n, labels, fixed=_FIXED):

@@ -100,9 +100,8 @@ def _target_labels(model: Any, name: str) -> list[str]:
 
 
 def _facts(model: Any) -> list[list[Any]]:
-    n_rows = next((embedding.n_rows for embedding in model.embeddings_.values()), 0)
     facts: list[list[Any]] = [
-        ["rows in training", n_rows],
+        ["rows in training", model.fitted_.learned.n_known],
         ["categorical columns", len(model.embeddings_)],
         ["categories", int(sum(map(len, model.embeddings_.values())))],
         ["numeric columns", len(model.fitted_.learned.encoder.scalings)],
