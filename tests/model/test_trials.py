@@ -86,8 +86,17 @@ THREE_CLASSES = replace(SHAPE, n_outputs=3)
         (SHAPE, replace(RECIPE, loss="quantile", quantile=0.8, initialization="uniform")),
         (SHAPE, replace(RECIPE, optimizer="adam", weight_decay=0.01)),
         (THREE_CLASSES, replace(RECIPE, loss="log_loss")),
+        (replace(SHAPE, output_activation="exp"), replace(RECIPE, loss="poisson")),
+        (
+            replace(SHAPE, n_outputs=3, output_activation="rising"),
+            replace(RECIPE, loss="quantile", quantile=(0.1, 0.5, 0.9)),
+        ),
+        (SHAPE, replace(RECIPE, loss=lambda output, target: (output - target).abs().mean(dim=1))),
     ],
-    ids=["default", "no dropout", "one-hot", "activations", "huber", "uniform", "adam", "classes"],
+    ids=[
+        *("default", "no dropout", "one-hot", "activations", "huber", "uniform", "adam"),
+        *("classes", "counts", "quantiles", "function"),
+    ],
 )
 def test_networks_that_are_trained_as_one_learn_what_each_learns_alone(shape, recipe):
     rows, judges = make_rows(), make_rows(90, seed=1)
@@ -95,6 +104,8 @@ def test_networks_that_are_trained_as_one_learn_what_each_learns_alone(shape, re
         rows, judges = (
             replace(one, target=(one.target[:, 0] * 2).long().clamp(0, 2)) for one in (rows, judges)
         )
+    if recipe.loss == "poisson":
+        rows, judges = (replace(one, target=one.target.abs()) for one in (rows, judges))
     expected = losses_apart(shape, rows, judges, recipe, SMOOTHS)
     assert losses_together(shape, rows, judges, recipe, SMOOTHS) == pytest.approx(
         expected, rel=1e-4

@@ -6,6 +6,7 @@ from torch.nn import functional
 
 from catspace.data.vocabulary import UNSEEN
 from catspace.model.network import ACTIVATIONS, EntityNetwork, OneHotInput, draw_mask
+from catspace.model.outputs import OUTPUTS
 
 
 class StackedNetworks:
@@ -102,7 +103,7 @@ class StackedNetworks:
             if shape.dropout:
                 x = x * draw_mask(x[0], shape.dropout, generator)
             x = torch.baddbmm(bias, x, weight)
-        return ACTIVATIONS[shape.output_activation](x)
+        return OUTPUTS[shape.output_activation](x.flatten(0, 1)).view_as(x)
 
     @torch.no_grad()
     def apart(self) -> list[EntityNetwork]:
