@@ -273,3 +273,21 @@ def test_a_file_that_is_written_to_during_the_fit_is_noticed(tmp_path, monkeypat
     monkeypatch.setattr(tables_module.ClusterTable, "learn", learn_and_write)
     with pytest.raises(InputError, match=r"while they were read: .*sales\.parquet' was written"):
         fit(regressor(), path, "sales")
+
+
+def test_lists_are_learned_where_their_blocks_lie(tmp_path):
+    worth = {"Comedy": 1.0, "Drama": -1.0, "War": 3.0}
+    random = np.random.default_rng(0)
+    # The longest list is in one block alone.
+    genres = [random.choice([*worth], size=i % 3, replace=False).tolist() for i in range(600)]
+    genres[599] = [*worth]
+    y = [sum(worth[one] for one in row) / max(1, len(row)) for row in genres]
+    table = pd.DataFrame({"genres": genres, "worth": y})
+    table.to_parquet(tmp_path / "films.parquet", row_group_size=100)
+    model = EmbeddingRegressor(max_epochs=12, smooth=1.0, random_state=0)
+    fit(model, tmp_path / "films.parquet", "worth", num_workers=2)
+    assert model.fitted_.learned.encoder.lists == {"genres": 3}
+    counts = table["genres"].explode().value_counts()
+    assert model.embeddings_["genres"].counts.tolist() == [counts[one] for one in worth]
+    predicted = model.predict(table[["genres"]])
+    assert np.corrcoef(predicted, y)[0, 1] > 0.9
