@@ -15,12 +15,14 @@ run: $(VENV)/.installed
 	$(BIN)/catspace reproduce --figures --report --out out
 
 test: lint browser
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --cov
+	$(BIN)/python -m pytest -n 2 -m "not cluster" --cov
+	$(BIN)/python -m pytest -m cluster --cov --cov-append
 
 # The same tests with the lowest version of each package that pyproject.toml promises.
 LOWEST := .lowest-venv
 test-lowest: $(LOWEST)/.installed browser
-	$(LOWEST)/bin/python -m pytest -n 2 --dist loadgroup
+	$(LOWEST)/bin/python -m pytest -n 2 -m "not cluster"
+	$(LOWEST)/bin/python -m pytest -m cluster
 
 $(LOWEST)/.installed: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv $(LOWEST)

@@ -10,7 +10,7 @@ from tests.campaigns.campaigns import CAMPAIGNS
     "name",
     [
         # Two clusters at the same time are one too many for most machines.
-        pytest.param(name, marks=pytest.mark.xdist_group("ray") if name == "nodes" else ())
+        pytest.param(name, marks=pytest.mark.cluster if name == "nodes" else ())
         for name in CAMPAIGNS
     ],
 )

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("ray")
+pytestmark = pytest.mark.cluster
 
 
 def run(code, *arguments):

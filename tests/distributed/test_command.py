@@ -7,7 +7,7 @@ from catspace.commands.cli import app
 from catspace.exceptions import CatspaceError
 
 pytestmark = [
-    pytest.mark.xdist_group("ray"),
+    pytest.mark.cluster,
     pytest.mark.usefixtures("cluster"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),

@@ -16,7 +16,7 @@ from catspace.exceptions import CatspaceError, InputError, InputTypeError, Param
 from catspace.model.progress import TrainingProgress
 
 pytestmark = [
-    pytest.mark.xdist_group("ray"),
+    pytest.mark.cluster,
     pytest.mark.usefixtures("cluster"),
     # Ray's own.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -88,7 +88,7 @@ class Killer:
         processes = self.processes
 
         class Progress(TrainingProgress):
-            def tell(self, sentence):
+            def tell(self, sentence, *, verbosity=2):
                 if sentence.startswith("Worker"):
                     processes.append(int(sentence.split("process ")[1].split()[0]))
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.distributed.lab import Lab, can_unshare, regressor, write_table
 
-pytestmark = pytest.mark.xdist_group("ray")
+pytestmark = pytest.mark.cluster
 
 EPOCHS = 40  # so that a training is not over before its node is lost
 

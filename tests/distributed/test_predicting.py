@@ -7,7 +7,7 @@ from catspace.distributed import predict, transform
 from catspace.exceptions import InputError
 
 pytestmark = [
-    pytest.mark.xdist_group("ray"),
+    pytest.mark.cluster,
     pytest.mark.usefixtures("cluster"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
