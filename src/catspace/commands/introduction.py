@@ -18,7 +18,7 @@ from catspace.preparation.learning import Learned
 from catspace.terminal import PlainConsole
 
 _FEW_INTEGERS = 2_000
-_FEWEST_OF_EACH = 5  # rows for each number that is whole, beside missing ones, or it is measured
+_FEW_WHOLE = 100  # of numbers that are whole, beside missing ones: they may be measured as well
 
 
 def introduce(
@@ -106,4 +106,4 @@ def _holds_few_integers(column: Column) -> bool:
     if describe(column.type) == "integers":
         return n_values <= _FEW_INTEGERS
     is_whole = len(present) < len(values) and bool((present % 1 == 0).all())
-    return is_whole and n_values <= min(_FEW_INTEGERS, len(present) // _FEWEST_OF_EACH)
+    return is_whole and n_values <= _FEW_WHOLE
