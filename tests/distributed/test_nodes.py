@@ -125,8 +125,8 @@ def test_a_fit_that_loses_nodes_says_when_too_few_are_left_and_how_to_go_on(find
 
 def test_called_again_it_goes_on_from_its_last_epoch(findings):
     assert findings["first"][0] == 1  # although rows were lost before the training began
-    # Each worker has a network of its own, and one may be ahead when the other is lost. What there is
-    # to go on from is what both have kept.
+    # Each worker has a network of its own, and one may be ahead when the other is lost. There is to
+    # go on from what both have kept.
     of_both = {epoch for epoch in findings["first"] if findings["first"].count(epoch) == 2}
     assert findings["second"][0] >= max(of_both)
     assert findings["second"][-1] == EPOCHS
