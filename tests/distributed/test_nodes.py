@@ -125,10 +125,9 @@ def test_a_fit_that_loses_nodes_says_when_too_few_are_left_and_how_to_go_on(find
 
 def test_called_again_it_goes_on_from_its_last_epoch(findings):
     assert findings["first"][0] == 1  # although rows were lost before the training began
-    # Each worker has a network of its own, and one may be ahead when the other is lost. There is to
-    # go on from what both have kept.
-    of_both = {epoch for epoch in findings["first"] if findings["first"].count(epoch) == 2}
-    assert findings["second"][0] >= max(of_both)
+    # Workers tell of an epoch before Ray has kept its state, and go on meanwhile: epochs that were
+    # not kept when the node was lost are run again, and it does not begin anew.
+    assert 1 < findings["second"][0] <= max(findings["first"]) + 1
     assert findings["second"][-1] == EPOCHS
 
 
