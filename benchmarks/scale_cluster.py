@@ -96,5 +96,5 @@ def print_kill(folder: Path, n_rows: int) -> None:
     distributed.fit(killed, path, "sales", num_workers=2, on_epoch=on_epoch)
     fitting.TrainingProgress = before  # type: ignore[misc]
     last, alone = killed.history_[-1]["loss"], undisturbed.history_[-1]["loss"]
-    print(f"\nEpochs that were run: {len(seen)}, of which {len(seen) - 4} again.")
+    print(f"\nEpochs that were told of: {len(seen)}, of which {len(seen) - 4} twice.")
     print(f"Loss at the end: {last:.6f}, and {alone:.6f} when nobody is killed.")

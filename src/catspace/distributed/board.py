@@ -1,17 +1,21 @@
-"""What workers tell while they train, shown where the fit was called."""
+"""What a training tells while it runs, shown where the fit was called."""
 
 import itertools
 import os
 import platform
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from typing import Any
 
 import ray
 import ray.exceptions
+
+# ray.train itself has it only where its second version is on, which predicting does not need.
+from ray.train.v2.api.callback import UserCallback
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from catspace.distributed.nodes import this_node
@@ -23,14 +27,14 @@ _TAKE_DOWN_SECONDS, _STEP_SECONDS = 10, 0.05
 
 
 class _Notes:
-    """An actor that holds what workers wrote until somebody reads it."""
+    """An actor that holds what was written until somebody reads it."""
 
     def __init__(self) -> None:
         self._waiting: list[Epoch | str] = []
 
-    def write(self, note: Epoch | str) -> None:
-        """Add an epoch or a sentence."""
-        self._waiting.append(note)
+    def write(self, *notes: Epoch | str) -> None:
+        """Add epochs or sentences."""
+        self._waiting += notes
 
     def take(self) -> list[Epoch | str]:
         """Return what was written since the last time."""
@@ -39,7 +43,7 @@ class _Notes:
 
 
 class Board:
-    """Where workers write. It may be sent to them.
+    """Where workers and Ray Train's controller write. It may be sent to them.
 
     Parameters
     ----------
@@ -56,9 +60,36 @@ class Board:
         where = f"process {os.getpid()} on {platform.node()}"
         self._actor.write.remote(f"Worker {rank} is {where}.")
 
-    def write(self, epoch: Epoch) -> None:
-        """Tell of a finished epoch; nobody waits for it to be read."""
-        self._actor.write.remote(epoch)
+    def write(self, epochs: Sequence[Epoch]) -> None:
+        """Tell of epochs; they are written when this returns, and nobody waits for a reader.
+
+        Who writes the last ones may end right afterwards, and what is only sent would be lost.
+        """
+        with suppress(ray.exceptions.RayError):  # nothing depends on what is only shown
+            ray.get(self._actor.write.remote(*epochs))
+
+
+class KeptEpochs(UserCallback):
+    """Tells a board of epochs when there is a state of all workers to go on from after them.
+
+    Workers hand their epochs to Ray Train together with their states, and go on. Ray's controller
+    collects them, writes down which states are the last of all workers, and only then calls this.
+    So no epoch is told of that a fit which is called again would run once more.
+    """
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+
+    @staticmethod
+    def report(epochs: Sequence[Epoch]) -> dict[str, Any]:
+        """Return what a worker is to report beside its state."""
+        return {"epochs": [asdict(epoch) for epoch in epochs]}
+
+    def after_report(
+        self, run_context: object, metrics: Sequence[Mapping[str, Any]], checkpoint: object
+    ) -> None:
+        """Tell of what all workers have reported."""
+        self._board.write([Epoch(**epoch) for said in metrics for epoch in said["epochs"]])
 
 
 @contextmanager
@@ -86,6 +117,7 @@ def open_board(
     def watch() -> None:
         while not is_over.wait(_LOOK_SECONDS):
             look()
+        look()  # also where the fit failed: these epochs are kept, and nobody will run them again
 
     try:
         with ThreadPoolExecutor(max_workers=1) as pool:
@@ -95,7 +127,6 @@ def open_board(
             finally:
                 is_over.set()
             watching.result()  # raises what a listener raised
-            look()
     finally:
         _take_down(name, actor)
 

@@ -83,7 +83,8 @@ def fit(
         time the training goes on from its last epoch.
     on_epoch : callable, optional
         As in ``estimator.fit``, but that it cannot stop a network: workers go on while it is
-        called, and what it returns is not looked at.
+        called, and what it returns is not looked at. It hears of an epoch when the states of all
+        workers are kept, so of none twice, whatever is lost.
 
     Returns
     -------

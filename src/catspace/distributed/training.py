@@ -9,7 +9,7 @@ from pathlib import Path
 from ray.train import CheckpointConfig, FailureConfig, RunConfig, ScalingConfig
 from ray.train.torch import TorchConfig, TorchTrainer
 
-from catspace.distributed.board import Board
+from catspace.distributed.board import Board, KeptEpochs
 from catspace.distributed.rows import SharedRows
 from catspace.distributed.storage import Storage
 from catspace.distributed.worker import Assignment, Results, read_results, work
@@ -39,6 +39,7 @@ class ClusterTraining:
             run_config=RunConfig(
                 name=board.name,
                 storage_path=storage.path,
+                callbacks=[KeptEpochs(board)],  # type: ignore[list-item]
                 # Ray would start workers again without asking where their rows are.
                 failure_config=FailureConfig(max_failures=0, controller_failure_limit=0),  # type: ignore[call-arg]
                 checkpoint_config=CheckpointConfig(num_to_keep=1),

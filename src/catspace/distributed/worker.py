@@ -19,7 +19,7 @@ import ray.train
 import ray.train.torch
 import torch
 
-from catspace.distributed.board import Board
+from catspace.distributed.board import Board, KeptEpochs
 from catspace.distributed.rows import Share
 from catspace.distributed.states import Begun, open_kept, write_states
 from catspace.model.choice import Judged, settle, tell_pairs
@@ -45,7 +45,7 @@ class Assignment:
     # For each table, that to learn from and that to judge epochs by if there is one, the rows of
     # each worker, or those of all.
     tables: Sequence[Sequence[Share]]
-    board: Board  # where to tell of each epoch
+    board: Board  # where to tell who the workers are
 
 
 def work(config: dict[str, Any]) -> None:
@@ -104,19 +104,16 @@ def work(config: dict[str, Any]) -> None:
         speaks = assignment.is_by_network or rank == 0
         is_last = False
         while not is_last:
-            for training in trainings:
-                if training.is_finished:
-                    continue
-                epoch = training.run_epoch()
-                if epoch is not None and speaks:
-                    assignment.board.write(epoch)
+            ran = [training.run_epoch() for training in trainings if not training.is_finished]
+            told = [epoch for epoch in ran if epoch is not None and speaks]
             # All workers report equally often, also those that have nothing left to do.
             is_last = not _any_worker(any(not training.is_finished for training in trainings))
             with tempfile.TemporaryDirectory() as folder:
                 write_states(Path(folder), begun, trainings, rank, is_common=speaks)
                 if is_last and speaks:
                     _write_results(Path(folder), trainings, judged)
-                ray.train.report({}, checkpoint=ray.train.Checkpoint.from_directory(folder))
+                states = ray.train.Checkpoint.from_directory(folder)
+                ray.train.report(KeptEpochs.report(told), checkpoint=states)
 
 
 @dataclass(frozen=True)
