@@ -9,7 +9,7 @@ import torch.distributed
 import torch.multiprocessing
 
 from catspace.model import optimizer
-from catspace.model.network import Architecture
+from catspace.model.architecture import Architecture
 from catspace.model.recipe import Recipe
 from catspace.model.team import Alone, Processes
 from catspace.model.training import Training
@@ -46,17 +46,46 @@ def train(team, rows, validation=None):
     return training
 
 
-def run_member(rank, n_members, folder, sparse_from):
-    optimizer.SPARSE_FROM = sparse_from
+def meet(rank, n_members, folder):
+    """Join a team, and return a part of the rows."""
     torch.set_num_threads(1)
     torch.distributed.init_process_group(
         "gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=n_members
     )
-    rows = make_rows()
-    own = rows.take(slice(rank, None, n_members))
+    return make_rows().take(slice(rank, None, n_members))
+
+
+def run_member(rank, n_members, folder, sparse_from):
+    optimizer.SPARSE_FROM = sparse_from
+    own = meet(rank, n_members, folder)
     training = train(Processes(), own, validation=own)
     torch.save(training.state(), f"{folder}/{rank}.pt")
     torch.distributed.destroy_process_group()
+
+
+def run_member_and_go_on(rank, n_members, folder):
+    own = meet(rank, n_members, folder)
+    options = {"edges": EDGES, "validation": None, "device": torch.device("cpu")}
+    for kept in (None, 1, 3):
+        training = Training(0, SHAPE, own, RECIPE, 3, team=Processes(), **options)
+        if kept is not None:
+            training.restore(torch.load(f"{folder}/{kept} {rank}.pt"))
+        while not training.is_finished:
+            epoch = training.run_epoch().epoch
+            if kept is None or epoch == RECIPE.epochs:
+                name = epoch if kept is None else f"from {kept}"
+                torch.save(training.state(), f"{folder}/{name} {rank}.pt")
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize("n_members", [2, 3, 4])
+def test_a_team_that_goes_on_learns_what_it_would_have_learned_to_the_last_bit(tmp_path, n_members):
+    torch.multiprocessing.spawn(run_member_and_go_on, (n_members, str(tmp_path)), nprocs=n_members)
+    expected = torch.load(tmp_path / f"{RECIPE.epochs} 0.pt")
+    for kept in (1, 3):
+        found = torch.load(tmp_path / f"from {kept} 0.pt")
+        for name, weight in expected["network"].items():
+            assert torch.equal(found["network"][name], weight), f"{name} after epoch {kept}"
 
 
 @pytest.mark.parametrize(

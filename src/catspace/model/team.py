@@ -8,7 +8,11 @@ import torch.distributed
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
+from catspace.data.vocabulary import UNSEEN
 from catspace.model.network import EntityNetwork
+
+# After these torch's DistributedDataParallel changes nothing any more about what it sends together.
+_STEPS_TO_SETTLE = 3
 
 
 class Team(Protocol):
@@ -64,9 +68,11 @@ class Processes:
         # Where torch looks for what it shall leave alone.
         network._ddp_params_and_buffers_to_ignore = apart  # type: ignore[assignment]
         # The buffers are the same from the start: all processes know the same quantiles.
-        return DistributedDataParallel(
+        joined = DistributedDataParallel(
             network, forward_sync_buffers=False, gradient_as_bucket_view=True, static_graph=True
         )
+        _settle_buckets(joined, network)
+        return joined
 
     def exchange(self, network: EntityNetwork) -> None:
         """Average gradients that hold the rows of a batch only."""
@@ -97,3 +103,20 @@ class Processes:
         parts = [torch.empty_like(padded) for _ in range(n)]
         torch.distributed.all_gather(parts, padded)
         return torch.cat([one[: int(n)] for one, n in zip(parts, lengths, strict=True)])
+
+
+def _settle_buckets(joined: DistributedDataParallel, network: EntityNetwork) -> None:
+    """Compute some gradients for nothing, so that the first that counts is sent like all others.
+
+    After its first steps torch puts gradients into other packages. With three processes and more
+    that changes the order in which they are added up, so that a training which goes on from a state
+    would, for as many steps, not do what it would have done without a pause.
+    """
+    shape = network.architecture
+    device = network.dense_layers[0].weight.device
+    codes = torch.full((len(shape.slot_codes), 1), UNSEEN, dtype=torch.int32, device=device)
+    numbers = torch.zeros(1, len(shape.n_bins), dtype=torch.float32, device=device)
+    for _ in range(_STEPS_TO_SETTLE):
+        joined(codes, numbers).sum().backward()
+    for weight in network.parameters():
+        weight.grad = None
