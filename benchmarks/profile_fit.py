@@ -19,7 +19,7 @@ import torch
 from common import print_table
 from speed import TABLES, load
 
-import catspace.estimators.base as base
+import catspace.estimators.fitting as fitting
 from catspace import EmbeddingRegressor
 from catspace.estimators.fitting import Fit
 from catspace.model import choice
@@ -32,10 +32,10 @@ STEPS, ROUNDS = 100, 5
 PARTS = {
     "reading and encoding": (Preparation, "prepare"),
     "plan": (Fit, "plan"),
-    "trials": (base, "settle"),
+    "trials": (fitting, "settle"),
     "of them the search for pairs": (choice, "choose_pairs"),
-    "training": (base, "train_networks"),
-    "finishing": (base, "finish"),
+    "training": (fitting, "train_networks"),
+    "finishing": (fitting, "finish"),
 }
 
 
@@ -77,16 +77,16 @@ def steps_of(name: str) -> Mapping[str, float]:
         found.extend([plan, rows])
         raise KeyboardInterrupt  # that is all there is to know
 
-    settle, base.settle = base.settle, keep
+    settle, fitting.settle = fitting.settle, keep
     try:
         EmbeddingRegressor(random_state=0, **options).fit(X, y)
     except KeyboardInterrupt:
-        base.settle = settle
+        fitting.settle = settle
     plan, rows = found
     cpu, batch = torch.device("cpu"), plan.recipe.batch_size
     rows = rows.take(slice(0, STEPS * batch))
     recipe = replace(plan.smoothed(4.0).recipe, epochs=1000)
-    shape = choice._small(plan.architecture)
+    shape = choice._small(plan)
     n_columns = len(shape.n_codes)
     trainings: dict[str, Any] = {
         "by itself": Training(

@@ -13,8 +13,8 @@ import torch
 from common import print_table
 from scale_stream import sales_model, sales_table, seconds_of_an_epoch
 
+from catspace.model.architecture import Architecture
 from catspace.model.memory import estimate_memory
-from catspace.model.network import Architecture
 from catspace.model.optimizer import sparse_tables
 from catspace.model.recipe import Recipe, defaults_for
 from catspace.model.training import train_networks

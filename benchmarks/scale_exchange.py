@@ -11,7 +11,7 @@ import torch.distributed
 import torch.multiprocessing
 from common import print_table
 
-from catspace.model.network import Architecture
+from catspace.model.architecture import Architecture
 from catspace.model.recipe import Recipe
 from catspace.model.team import Alone, Processes
 from catspace.model.training import Training

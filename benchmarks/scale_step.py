@@ -11,7 +11,8 @@ from torch import nn
 
 from catspace import EmbeddingRegressor
 from catspace.model import optimizer as optimizer_module
-from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.architecture import Architecture
+from catspace.model.network import EntityNetwork
 from catspace.model.optimizer import make_optimizers
 
 FEW, MANY = 10**3, 10**7  # categories

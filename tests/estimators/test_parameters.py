@@ -15,7 +15,7 @@ from catspace.data.target import TARGET_TRANSFORMS
 from catspace.estimators.parameters import describe_type, pack_parameter, unpack_parameter
 from catspace.estimators.shared import Activation, DatePart, NumberParameters
 from catspace.exceptions import InputError
-from catspace.model.network import ACTIVATIONS
+from catspace.model.layers import ACTIVATIONS
 from catspace.model.recipe import REGRESSION_LOSSES
 
 ESTIMATORS = [EmbeddingRegressor, EmbeddingClassifier, EmbeddingEncoder]

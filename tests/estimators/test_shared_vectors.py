@@ -22,8 +22,9 @@ from catspace import (
 from catspace.analysis import effect, importance, nearest
 from catspace.exceptions import ModelFileError, ParameterError
 from catspace.model import optimizer
+from catspace.model.architecture import Architecture
 from catspace.model.evidence import Evidence
-from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.network import EntityNetwork
 from catspace.preparation.prepare import Given
 from catspace.preparation.rows import Rows
 from tests.storage.crafting import run_campaign, sign, take_apart

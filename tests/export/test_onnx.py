@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression
 
 from catspace import EmbeddingClassifier, EmbeddingEncoder, EmbeddingRegressor, to_onnx
 from catspace.exceptions import CatspaceError, InputError, InputTypeError
-from catspace.model.network import ACTIVATIONS
+from catspace.model.layers import ACTIVATIONS
 
 TOWNS = ["Aachen", "Köln", "日本", "😀", 'the "Ritz"', "O'Hare", " Bonn", "a\tb", "naïve\u0301"]
 SMALL = {"hidden_layer_sizes": (16, 8), "max_epochs": 2, "random_state": 0, "n_jobs": 1}

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from catspace.data.vocabulary import UNSEEN
+from catspace.model.architecture import Architecture
 from catspace.model.known import Known, choose_shares
-from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.network import EntityNetwork
 from catspace.model.optimizer import DenseAdam, RowAdam, Shares, make_optimizers
 from catspace.model.recipe import Recipe
 from catspace.model.training import train_networks

@@ -10,8 +10,9 @@ import torch
 from catspace import EmbeddingRegressor
 from catspace.exceptions import CatspaceError, NotEnoughMemoryError
 from catspace.model import memory
+from catspace.model.architecture import Architecture
 from catspace.model.memory import available_memory, estimate_memory
-from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.network import EntityNetwork
 
 SHAPE = Architecture(
     n_codes=(1_000_003, 10),
@@ -57,7 +58,7 @@ import re, sys, torch
 from pathlib import Path
 from catspace.model import optimizer
 from catspace.model.memory import estimate_memory
-from catspace.model.network import Architecture
+from catspace.model.architecture import Architecture
 from catspace.preparation.rows import Rows
 from catspace.model.recipe import Recipe
 from catspace.model.training import train_networks

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.architecture import Architecture
+from catspace.model.network import EntityNetwork
 
 
 def build(seed=0, initialization="normal", **changes):

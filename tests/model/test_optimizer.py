@@ -11,7 +11,8 @@ from torch.nn import functional
 
 from catspace import EmbeddingRegressor, make_sales
 from catspace.model import optimizer as module
-from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.architecture import Architecture
+from catspace.model.network import EntityNetwork
 from catspace.model.optimizer import DenseAdam, RowAdam, make_optimizers, sparse_tables
 from catspace.model.recipe import Recipe
 from catspace.model.training import train_networks
@@ -257,7 +258,7 @@ def test_what_is_updated_row_by_row_is_told_at_verbose_two(
 ):
     X, y = shops
     monkeypatch.setattr(module, "SPARSE_FROM", limit)
-    EmbeddingRegressor(max_epochs=1, random_state=0, verbose=verbose).fit(X, y)
+    EmbeddingRegressor(smooth=8, max_epochs=1, random_state=0, verbose=verbose).fit(X, y)
     told = [line for line in capsys.readouterr().err.splitlines() if "epoch" not in line]
     first, last = "Training needs about 1 MB of memory.", "Vectors are smoothed by 8 rows."
     assert told == ([first, *lines, last] if lines else [])

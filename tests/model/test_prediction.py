@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.architecture import Architecture
+from catspace.model.network import EntityNetwork
 from catspace.model.prediction import predict
 
 CPU = torch.device("cpu")

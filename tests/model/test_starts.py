@@ -5,9 +5,10 @@ import pytest
 import torch
 
 from catspace.data.vocabulary import UNSEEN
+from catspace.model.architecture import Architecture
 from catspace.model.evidence import Evidence
 from catspace.model.memory import estimate_memory
-from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.network import EntityNetwork
 from catspace.model.optimizer import SPARSE_FROM
 from catspace.model.recipe import Recipe
 from catspace.model.starts import Start

@@ -1,13 +1,15 @@
+import gc
 import threading
+import weakref
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from catspace.model import optimizer
+from catspace.model import optimizer, stacking
+from catspace.model.architecture import Architecture
 from catspace.model.losses import sum_losses
-from catspace.model.network import Architecture
 from catspace.model.pairs import goals_of, learn_pairs
 from catspace.model.pieces import cut_numbers
 from catspace.model.recipe import Recipe
@@ -173,3 +175,20 @@ def test_it_ends_after_the_batch_in_which_it_is_stopped():
     assert together.run_epoch() is None
     assert together.is_finished
     assert together.history == []
+
+
+def test_a_step_leaves_nothing_behind(monkeypatch):
+    looked_up = []
+
+    def remember(*arguments, **options):
+        vectors = embedding(*arguments, **options)
+        looked_up.append(weakref.ref(vectors))
+        return vectors
+
+    embedding = stacking.functional.embedding
+    monkeypatch.setattr(stacking.functional, "embedding", remember)
+    rows = make_rows()
+    losses_together(SHAPE, rows, rows, RECIPE, SMOOTHS)
+    gc.collect()
+    assert len(looked_up) > 1
+    assert [one() for one in looked_up] == [None] * len(looked_up)

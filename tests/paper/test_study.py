@@ -55,6 +55,6 @@ def test_a_study_is_a_command_that_writes_its_table(tmp_path):
 
 
 def test_the_studies_cover_every_activation():
-    from catspace.model.network import ACTIVATIONS
+    from catspace.model.layers import ACTIVATIONS
 
     assert len(activations.VARIANTS) == len(ACTIVATIONS)

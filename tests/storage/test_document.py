@@ -12,7 +12,8 @@ from catspace import EmbeddingRegressor
 from catspace.data.encoding import Scaling
 from catspace.data.schema import Schema
 from catspace.exceptions import ModelFileError
-from catspace.model.network import ACTIVATIONS, Architecture
+from catspace.model.architecture import Architecture
+from catspace.model.layers import ACTIVATIONS
 from catspace.model.recipe import CUSTOM, REGRESSION_LOSSES, Recipe
 from catspace.model.training import Epoch
 from catspace.storage import model_form

@@ -15,7 +15,8 @@ from catspace.data.groups import first_of
 from catspace.data.lists import columns_of
 from catspace.data.target import ClassTarget
 from catspace.embeddings import Embeddings
-from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.architecture import Architecture
+from catspace.model.network import EntityNetwork
 from catspace.model.pairs import PairMeans
 from catspace.model.plan import network_prefixes
 from catspace.model.prediction import predict

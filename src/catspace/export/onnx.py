@@ -31,7 +31,9 @@ from catspace.estimators import EmbeddingEncoder
 from catspace.estimators.base import EmbeddingEstimator
 from catspace.exceptions import InputError, InputTypeError
 from catspace.export.onnx_graph import Graph, ModelProto, TensorProto, numpy_helper
-from catspace.model.network import Architecture, EntityNetwork, OneHotInput
+from catspace.model.architecture import Architecture
+from catspace.model.inputs import OneHotInput
+from catspace.model.network import EntityNetwork
 from catspace.model.outputs import FARTHEST_EXPONENT
 from catspace.model.pairs import PairMeans
 

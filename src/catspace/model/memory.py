@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from catspace.exceptions import NotEnoughMemoryError
-from catspace.model.network import Architecture
+from catspace.model.architecture import Architecture
 
 _FLOAT = 4  # bytes
 _MOVING = 3  # copies of a table that only its steps need: a gradient and two moments

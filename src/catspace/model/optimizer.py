@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.architecture import Architecture
+from catspace.model.network import EntityNetwork
 
 # Tables of this many elements and more are updated row by row. Measured on one thread, with 4 to 50
 # dimensions and batches of 64 to 4096 rows: a step of fused AdamW on the whole table takes as long

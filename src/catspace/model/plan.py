@@ -9,8 +9,9 @@ import torch
 
 from catspace.data.groups import Groups, read_groups, spread
 from catspace.exceptions import InputError, ParameterError
+from catspace.model.architecture import Architecture
+from catspace.model.layers import ACTIVATIONS
 from catspace.model.memory import MemoryNeed, estimate_memory
-from catspace.model.network import ACTIVATIONS, Architecture
 from catspace.model.optimizer import sparse_tables
 from catspace.model.pairs import Pair, PairMeans, goals_of, learn_pairs
 from catspace.model.pieces import cut_numbers

@@ -5,7 +5,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from catspace.data.vocabulary import UNSEEN
-from catspace.model.network import ACTIVATIONS, EntityNetwork, OneHotInput, draw_mask
+from catspace.model.inputs import OneHotInput
+from catspace.model.layers import ACTIVATIONS, draw_mask
+from catspace.model.network import EntityNetwork
 from catspace.model.outputs import OUTPUTS
 
 
@@ -139,13 +141,13 @@ class StackedNetworks:
         with torch.no_grad():
             unseen = self.table.index_select(0, self._unseen)[:, None]
             away = (vectors - unseen).view(*pulls.shape, self._width)
-        n_samples = vectors.shape[1]  # the loss is their mean
+        shape = vectors.shape
+        n_samples = shape[1]  # the loss is their mean
 
+        # It may not know the vectors themselves: torch would keep both for ever.
         def pulled(gradient: Tensor) -> Tensor:
             apart = gradient.view(away.shape)
-            return torch.addcmul(apart, pulls[..., None], away, value=1 / n_samples).view_as(
-                vectors
-            )
+            return torch.addcmul(apart, pulls[..., None], away, value=1 / n_samples).view(shape)
 
         vectors.register_hook(pulled)  # type: ignore[no-untyped-call]
 

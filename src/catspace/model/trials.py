@@ -15,9 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from catspace.model.architecture import Architecture
 from catspace.model.evidence import Evidence
 from catspace.model.losses import find_loss, sum_losses
-from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.network import EntityNetwork
 from catspace.model.optimizer import is_updated_by_row, make_adam
 from catspace.model.pairs import PairMeans
 from catspace.model.recipe import Recipe
