@@ -9,6 +9,7 @@ import pytest
 import torch
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -151,6 +152,51 @@ def test_a_category_of_one_row_has_the_vector_of_unseen(towns):
     assert len(np.unique(found[:60, :-1], axis=0)) == 1
     assert len(np.unique(others[:60, :-1], axis=0)) == 1
     assert len(np.unique(found[60:, :-1], axis=0)) > 12
+
+
+@pytest.fixture
+def learned_in_folds(monkeypatch):
+    """Return a function that fits, and gives the whole network and those of the folds."""
+    found = []
+
+    def remember(networks, plan, parts, **options):
+        # What is drawn from here on would be noise in vectors that layers no longer learn with.
+        monkeypatch.setattr("catspace.model.layers.draw_mask", lambda *_: pytest.fail("dropped"))
+        found.append(networks[0])
+        for of_fold in relearning.relearn_vectors(networks, plan, parts, **options):
+            found.append(of_fold[0])
+            yield of_fold
+
+    def fit(X, y, **options):
+        with monkeypatch.context() as patch:
+            patch.setattr("catspace.estimators.cross_fitting.relearn_vectors", remember)
+            features = EmbeddingEncoder(**options).fit_transform(X, y)
+        return features, found[0], found[1:]
+
+    return fit
+
+
+def test_unseen_is_the_same_in_all_folds(towns, learned_in_folds):
+    """Where it was learned in each, rare categories lay around five points instead of one."""
+    _, whole, folds = learned_in_folds(*towns, cv=5, dropout=0.3, **QUICK)
+    assert len(folds) == 5
+    for network in folds:
+        vectors, before = network.input.tables[0], whole.input.tables[0]
+        assert torch.equal(vectors[UNSEEN], before[UNSEEN])
+        assert not torch.equal(vectors[UNSEEN + 1], before[UNSEEN + 1])
+
+
+def test_the_vector_of_a_category_with_one_other_row_tells_that_rows_target():
+    random = np.random.default_rng(0)
+    director = np.repeat(np.arange(500), 2)
+    y = random.normal(size=500)[director] + 0.3 * random.normal(size=1_000)
+    X = pd.DataFrame({"director": director.astype(str)})
+    first = np.arange(1_000) % 2 == 0  # so that each row has the vector of the row beside it
+    splits = [(np.flatnonzero(~first), np.flatnonzero(first))]
+    splits.append(splits[0][::-1])
+    found = EmbeddingEncoder(cv=splits, smooth=4, random_state=0).fit_transform(X, y)
+    other = y.reshape(-1, 2)[:, ::-1].ravel()
+    assert LinearRegression().fit(found, other).score(found, other) > 0.98
 
 
 def test_after_vectors_that_know_the_target_boosting_learns_noise_by_heart():

@@ -3,8 +3,9 @@ import pytest
 import torch
 
 from catspace.data.vocabulary import UNSEEN
+from catspace.model.architecture import Architecture
 from catspace.model.evidence import Evidence
-from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.network import EntityNetwork
 from catspace.model.recipe import Recipe
 from catspace.model.training import train_networks
 from catspace.preparation.rows import Rows

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from catspace.model.architecture import Architecture
 from catspace.model.losses import LOSSES, sum_losses
-from catspace.model.network import Architecture
 from catspace.model.prediction import predict
 from catspace.model.recipe import Recipe
 from catspace.model.training import Training, train_networks

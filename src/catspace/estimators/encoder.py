@@ -36,10 +36,10 @@ class EmbeddingEncoder(NumberParameters, ClassParameters, ClassAttributes, Embed
 
     First everything is learned from all rows. Then the vectors of each fold are learned anew from
     the rows of the other folds, under the dense layers that all rows have taught, so that they lie
-    in one space: a row's target is in its own vectors by nothing but its share in the layers. A
-    category without a row in other folds has the vector of *unseen*. What `transform` gives is the
-    mean of the vectors of the folds, which is more like what the next method was fitted on than
-    vectors of all rows are. docs/features.md says when to use which.
+    in one space: a row's target is in its own vectors by nothing but its share in the layers, and
+    in *unseen*, which a category without a row in other folds has as its vector. What `transform`
+    gives is the mean of the vectors of the folds, which is more like what the next method was
+    fitted on than vectors of all rows are. docs/features.md says when to use which.
 
     Parameters
     ----------

@@ -42,17 +42,25 @@ class Pull:
     # Float of shape (batch, sum of dims): where given vectors started, NaN where that is *unseen*
     start: Tensor | None = None
 
-    def on(self, vectors: Tensor, tables: Sequence[Tensor]) -> None:
-        """Add the pull to the gradient of vectors of shape (batch, sum of dims)."""
-        with torch.no_grad():
-            away = vectors - torch.cat([table[UNSEEN] for table in tables])
-            if self.start is not None:
-                away = torch.where(self.start.isnan(), away, vectors - self.start)
-        rates = self.rates.index_select(1, self.column_of)  # (batch, sum of dims)
-        n_samples = len(vectors)  # the loss is their mean
-        vectors.register_hook(  # type: ignore[no-untyped-call]
-            lambda gradient: torch.addcmul(gradient, rates, away, value=1 / n_samples)
-        )
+    def away(self, vectors: Tensor, tables: Sequence[Tensor]) -> Tensor:
+        """Return how far vectors are from where they are drawn; both (batch, sum of dims).
+
+        Parameters
+        ----------
+        vectors : tensor of shape (batch, sum of dims)
+        tables : sequence of tensors of shape (n_codes, dim)
+            Of each slot, one after the other.
+        """
+        away = vectors - torch.cat([table[UNSEEN] for table in tables])
+        if self.start is None:
+            return away
+        return torch.where(self.start.isnan(), away, vectors - self.start)
+
+    def added(self, gradient: Tensor, away: Tensor) -> Tensor:
+        """Return the gradient of vectors with what draws them; all (batch, sum of dims)."""
+        rates = self.rates.index_select(1, self.column_of)
+        # The loss is the mean over the rows of the batch.
+        return torch.addcmul(gradient, rates, away, value=1 / len(gradient))
 
 
 class Evidence:
@@ -69,6 +77,8 @@ class Evidence:
     device : torch.device
     starts : mapping of int to Start, optional
         Of the columns whose vectors were given.
+    forgets : bool
+        Whether rows forget their categories, so that *unseen* is learned; otherwise it stays.
     """
 
     def __init__(
@@ -78,6 +88,8 @@ class Evidence:
         smooth: Sequence[float],
         device: torch.device,
         starts: Starts | None = None,
+        *,
+        forgets: bool = True,
     ) -> None:
         starts = starts or {}
         sizes = torch.tensor([len(rows) for rows in n_rows])
@@ -89,7 +101,7 @@ class Evidence:
         pulls, chances = zip(*by_code, strict=True)
         # The codes of all columns one after the other, so that a batch looks its own up at once.
         self._pulls = torch.cat(pulls).to(device, torch.float32)
-        self._chances = torch.cat(chances).to(device, torch.float32)
+        self._chances = torch.cat(chances).to(device, torch.float32) if forgets else None
         columns = torch.arange(len(widths))
         self._column_of = columns.repeat_interleave(torch.tensor(widths)).to(device)
         # For each given column where its components begin, its first vectors, and which were given
@@ -107,14 +119,15 @@ class Evidence:
         """Return the rows, of which some have forgotten categories, with the rates of the pull."""
         codes = rows.codes
         positions = codes + self._first
-        drawn = torch.rand(
-            codes.shape, generator=generator, device=codes.device, dtype=torch.float32
-        )
-        forgotten = codes.masked_fill(drawn < self._chances[positions], UNSEEN)
         rates = self._pulls[positions]
         if rows.weight is not None:
             rates = rates * rows.weight
-        return replace(rows, codes=forgotten, rates=rates.T.contiguous())
+        if self._chances is not None:
+            drawn = torch.rand(
+                codes.shape, generator=generator, device=codes.device, dtype=torch.float32
+            )
+            codes = codes.masked_fill(drawn < self._chances[positions], UNSEEN)
+        return replace(rows, codes=codes, rates=rates.T.contiguous())
 
     def pull(self, batch: Rows) -> Pull:
         """Return what draws the vectors of a batch towards what is known without their rows."""

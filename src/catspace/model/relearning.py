@@ -37,8 +37,9 @@ def relearn_vectors(
 ) -> Iterator[list[EntityNetwork]]:
     """Yield for each part the networks with the vectors that its rows teach them.
 
-    The layers of the networks stay as they are, so that all vectors lie in one space. They start
-    at *unseen*, where those stay that have no row in the part; or where the user has put them.
+    The layers of the networks and *unseen* stay as they are, so that all vectors lie in one space,
+    around one point. They start there, where those stay that have no row in the part; or where the
+    user has put them.
 
     Parameters
     ----------

@@ -14,10 +14,11 @@ import torch
 from torch import Tensor
 
 from catspace.exceptions import CatspaceError
+from catspace.model.architecture import Architecture
 from catspace.model.evidence import Evidence
 from catspace.model.known import Known, choose_shares
 from catspace.model.losses import find_loss, sum_losses, weighted_mean
-from catspace.model.network import Architecture, EntityNetwork
+from catspace.model.network import EntityNetwork
 from catspace.model.optimizer import make_optimizers
 from catspace.model.pairs import PairMeans
 from catspace.model.prediction import keep_thread_count
@@ -230,7 +231,9 @@ class Training:
     team : Team, optional
         The processes that train the same network; by default there is one.
     layers_of : EntityNetwork, optional
-        A trained network whose layers stay as they are: vectors alone are learned.
+        A trained network whose layers, and *unseen*, stay as they are: the vectors of categories
+        alone are learned, without dropout and without rows that forget their category. Both are
+        for the layers to learn from; to the vector of a category with a row or two they are noise.
     """
 
     def __init__(
@@ -268,6 +271,7 @@ class Training:
         place_at(self.network.input.tables, self.starts)
         self.network.to(device)
         self._dropout = torch.Generator(device).manual_seed(seed + self._team.rank)
+        self._learns_layers = layers_of is None
         self._n_samples = int(self._team.sum(torch.tensor(len(rows))))
         met = architecture.add_up(rows.count_codes(architecture.slot_codes))
         counts = [self._team.sum(count) for count in met]
@@ -305,6 +309,7 @@ class Training:
             [self.recipe.smooth[column] for column in shape.column_of],
             self._device,
             given,
+            forgets=self._learns_layers,
         )
 
     @property
@@ -329,6 +334,7 @@ class Training:
         step, n_steps = len(self.history) * self._n_batches, self._n_batches * recipe.epochs
         total = torch.zeros((), device=self._device, dtype=torch.float32)
         forget, rate, weights = None, recipe.learning_rate, list(self.network.parameters())
+        dropout = self._dropout if self._learns_layers else None
         if (evidence := self._evidence) is not None:
 
             def forget(rows: Rows) -> Rows:
@@ -339,7 +345,7 @@ class Training:
                 return None
             rate = rate_at((step + 0.5) / n_steps, recipe)
             pull = None if self._evidence is None else self._evidence.pull(batch)
-            output = self._forward(batch.codes, batch.numbers, self._dropout, pull)
+            output = self._forward(batch.codes, batch.numbers, dropout, pull)
             loss = weighted_mean(loss_of(output, batch.target), batch.weight)
             for weight in weights:  # torch's zero_grad would look for them at every step
                 weight.grad = None
