@@ -9,9 +9,9 @@ import torch
 from catspace import EmbeddingClassifier, EmbeddingRegressor
 from catspace.exceptions import NothingLearnedWarning
 from catspace.model import choice
+from catspace.model.architecture import Architecture
 from catspace.model.choice import Judged, settle
 from catspace.model.losses import LOSSES, constant_loss
-from catspace.model.network import Architecture
 from catspace.model.plan import TrainingPlan
 from catspace.model.recipe import Recipe
 from catspace.model.training import Epoch
@@ -143,10 +143,76 @@ def test_columns_that_have_a_number_keep_it():
 
 
 def test_few_rows_are_not_tried_but_smoothed_all_the_same():
-    rows = make_rows(500, 50, noise=1.0)
-    plan, judged = settle(make_plan(rows, 50), rows, None)
+    rows = make_rows(150, 15, noise=1.0)
+    plan, judged = settle(make_plan(rows, 15), rows, None)
     assert plan.recipe.smooth == (8.0,)
     assert judged is None
+
+
+def test_of_few_rows_each_is_held_back_once():
+    rows = make_rows(402, 40, noise=1.0)
+    splits = choice._split(rows, None, np.random.RandomState(0))
+    assert [len(split.judging) for split in splits] == [101, 101, 100, 100]
+    judging = torch.cat([split.judging.target for split in splits])
+    assert torch.equal(judging.sort(dim=0).values, rows.target.sort(dim=0).values)
+    for split in splits:
+        both = torch.cat([split.learning.target, split.judging.target])
+        assert torch.equal(both.sort(dim=0).values, rows.target.sort(dim=0).values)
+
+
+def test_few_rows_of_very_many_categories_are_not_tried(monkeypatch):
+    rows = make_rows(1_500, 300, noise=1.0)
+    monkeypatch.setattr(choice, "_MOST_IN_TABLES", 303 * 8 - 1)
+    plan, judged = settle(make_plan(rows, 300), rows, None)
+    assert plan.recipe.smooth == (8.0,)
+    assert judged is None
+
+
+def test_few_rows_of_noise_are_smoothed_as_strongly_as_can_be():
+    random = np.random.default_rng(0)
+    rows = make_rows(600, 200, noise=1.0)
+    noise = torch.from_numpy(random.normal(size=(600, 1)).astype("f4"))
+    plan, judged = settle(make_plan(rows, 200), replace(rows, target=noise), None)
+    assert plan.recipe.smooth == (256.0,)
+    assert judged is None  # parts of few rows are no proof that there is nothing to learn
+
+
+def test_few_rows_with_clear_effects_are_not():
+    rows = make_rows(600, 60, noise=0.1)
+    plan, judged = settle(make_plan(rows, 60), rows, None)
+    assert plan.recipe.smooth[0] < 32
+    assert judged is None
+
+
+@pytest.mark.parametrize(
+    ("losses", "most", "is_class", "expected"),
+    [
+        ({16.0: 0.51, 32.0: 0.5, 64.0: 0.51}, 500, True, 80.0),
+        ({16.0: 0.51, 32.0: 0.5, 64.0: 0.51}, 500, False, 42.0),
+        ({16.0: 0.99, 32.0: 0.98, 64.0: 0.99}, 500, False, 77.0),
+        ({16.0: 0.99, 32.0: 0.98, 64.0: 0.99}, 50, False, 50.0),
+        ({2.0: 0.1, 4.0: 0.2, 16.0: 0.3}, 500, False, 2.5),
+    ],
+    ids=["classes", "some noise", "noise", "noise in few rows each", "hardly any noise"],
+)
+def test_the_whole_training_has_more_smoothing_the_more_noise_there_is(
+    losses, most, is_class, expected
+):
+    judged = Judged(min(losses.values()), 1.0)
+    assert choice._for_whole_training(losses, judged, most, is_class=is_class) == expected
+
+
+def test_a_target_that_never_changes_is_no_reason_to_fail():
+    rows = make_rows(600, 20, noise=0.0)
+    plan, _ = settle(make_plan(rows, 20), replace(rows, target=torch.zeros(600, 1)), None)
+    assert plan.recipe.smooth[0] > 0
+
+
+def test_noise_does_not_ask_for_so_much_smoothing_that_nothing_is_learned():
+    rows = make_rows(3_000, 60, noise=4.0)
+    plan, judged = settle(make_plan(rows, 60), rows, None)
+    assert 16 < plan.recipe.smooth[0] <= 50  # the rows of a category
+    assert judged.loss < judged.constant
 
 
 def test_rows_that_are_held_back_already_are_the_judges(monkeypatch):
@@ -154,9 +220,9 @@ def test_rows_that_are_held_back_already_are_the_judges(monkeypatch):
     sizes = []
 
     class Trials(choice._Trials):
-        def __init__(self, plan, learning, judging, n_jobs):
-            sizes.extend([len(learning), len(judging)])
-            super().__init__(plan, learning, judging, n_jobs)
+        def __init__(self, plan, splits, n_jobs):
+            sizes.extend(len(rows) for split in splits for rows in split)
+            super().__init__(plan, splits, n_jobs)
 
     monkeypatch.setattr(choice, "_Trials", Trials)
     settle(make_plan(rows, 300), rows, judges)

@@ -2,7 +2,8 @@
 
 How noisy a target is shows in nothing but rows that were not learned from. So a part of the rows is
 held back, small networks are trained on the others with several smoothings, and the one that
-predicts the held-back rows best says the smoothing for the training on all rows. Others are told
+predicts the held-back rows best says the smoothing for the training on all rows. Of few rows, each
+is held back once, in folds. Others are told
 what the target did for pairs of categories: where that helps, so is the whole training. One more
 learns for half as long: where it comes as far, the training on all rows is shorter too.
 """
@@ -16,12 +17,13 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import torch
 
+from catspace.data.vocabulary import N_SPECIAL
+from catspace.model.architecture import Architecture
 from catspace.model.losses import constant_loss
-from catspace.model.network import Architecture
 from catspace.model.pairs import Pair, choose_pairs
 from catspace.model.plan import TrainingPlan
-from catspace.model.training import Epoch, run_side_by_side
-from catspace.model.trials import are_computed_together, small_networks
+from catspace.model.training import Epoch, Runnable, run_side_by_side
+from catspace.model.trials import Tried, are_computed_together, small_networks
 from catspace.preparation.rows import Rows, RowSource, sample_rows
 
 # What is tried, all of them at once.
@@ -34,23 +36,34 @@ _FIRST = (4.0, 16.0)
 _LOWER, _UPPER = (1.0, 2.0), (32.0, 64.0)
 # Taken where there are too few rows to tell one smoothing from another.
 _UNTRIED = 8.0
-_FEWEST_ROWS = 2_000
+_FEWEST_ROWS = 200
+# Below this, a tenth of the rows says too little: rows are put into folds, and each judges others.
+_ENOUGH_TO_JUDGE, _FOLDS = 2_000, 4
 # Rows that are looked at where there are more of them, and the share that is held back.
 SAMPLE_ROWS = 500_000
 _HELD_BACK = 0.1
 # A trial has a network of this size, and this share of the epochs.
 _MOST_DIMS, _HIDDEN = 8, (64, 32)
 _EPOCHS = 0.5
+# And batches of this size at least: a step of a small network takes as long with half the rows.
+_SMALLEST_BATCH = 64
 # After fewer epochs a network may well be worse than a constant; that says nothing.
 _FEWEST_EPOCHS = 3
 # What trials find is multiplied by this for the whole training, which has more epochs and more
 # weights to learn rows by heart. Without it the choice was a little too weak wherever it mattered.
-# Learning by heart costs most where certainty is punished: small networks that learned classes for
-# all of the epochs wanted two to three times the smoothing of those that learned for half of them.
-_WHOLE_TRAINING, _WHOLE_TRAINING_OF_CLASSES = 1.25, 2.5
+# Learning by heart costs most where there is much noise, and where certainty is punished: small
+# networks that learned classes for all of the epochs wanted two to three times the smoothing of
+# those that learned for half of them. So the second is for classes, and for noise alone.
+_WHOLE_TRAINING, _WHOLE_TRAINING_OF_NOISE = 1.25, 2.5
+# But no more than the rows of a category, or this where they are fewer. Vectors that are drawn much
+# harder never leave *unseen*, and the whole network, other than a small one, learns nothing then.
+_ALWAYS_LEARNED = 32.0
 # Where twice the epochs gain less than this, the whole training has half as many. A share of the
 # loss that is left or of what is explained, whichever is less.
 _WORTH_LEARNING = 0.05
+# Few rows that gain no more than this over a constant may have gained it by chance. A smoothing
+# with which nothing is learned of categories is as good as the constant, and no worse.
+_NOTHING_GAINED, _NOTHING_LEARNED = 0.98, 256.0
 # Pairs are told where that takes away more than this share of the loss.
 _WORTH_TELLING = 0.01
 
@@ -78,8 +91,14 @@ class Judged:
 
 
 def are_tried(plan: TrainingPlan, n_samples: int) -> bool:
-    """Whether small networks are to say how strongly vectors are smoothed."""
-    return bool(plan.unsettled) and n_samples >= _FEWEST_ROWS
+    """Whether small networks are to say how strongly vectors are smoothed.
+
+    Few rows are tried in folds, and not where the networks of all folds would be large: few rows
+    say little about many categories.
+    """
+    if not plan.unsettled:
+        return False
+    return n_samples >= (_ENOUGH_TO_JUDGE if _is_large(_small(plan), 1) else _FEWEST_ROWS)
 
 
 def settle(
@@ -101,27 +120,22 @@ def settle(
     -------
     plan : TrainingPlan
     judged : Judged or None
-        None where no row was held back.
+        None where no row was held back, or too few to say.
     """
     is_tried = are_tried(plan, len(rows))
     if not is_tried:
         plan = plan.smoothed(_UNTRIED)
         if judges is None:
             return plan, None
-    random = np.random.RandomState(plan.seeds[0])
-    learning = sample_rows(rows, SAMPLE_ROWS, random)
-    if judges is None:
-        order = torch.from_numpy(random.permutation(len(learning)))
-        n_held_back = round(_HELD_BACK * len(learning))
-        judging, learning = learning.take(order[:n_held_back]), learning.take(order[n_held_back:])
-    else:
-        judging = sample_rows(judges, SAMPLE_ROWS, random)
-    judged = Judged(math.nan, constant_loss(learning, judging, plan.recipe))
+    splits = _split(rows, judges, np.random.RandomState(plan.seeds[0]))
+    constants = [constant_loss(split.learning, split.judging, plan.recipe) for split in splits]
+    judged = Judged(math.nan, float(np.mean(constants)))
     if len(rows) > SAMPLE_ROWS:  # what pairs tell is learned from rows in memory
         plan = replace(plan, tries_pairs=False)
+    if len(rows) < _ENOUGH_TO_JUDGE:  # how strong the smoothing is can be said, and no more
+        plan = replace(plan, tries_pairs=False, shorter=None)
     if is_tried:
-        trials = _Trials(plan, learning.to(plan.device), judging.to(plan.device), n_jobs)
-        losses, paired, sooner, pairs = trials.find()
+        losses, paired, sooner, pairs = _Trials(plan, splits, n_jobs).find()
         best, told = min(losses.values()), min(paired.values(), default=math.inf)
         if _trial_epochs(plan, _EPOCHS) >= _FEWEST_EPOCHS:
             judged = replace(judged, loss=min(best, told))
@@ -134,9 +148,61 @@ def settle(
             # their own; one network alone does not show it.
             losses = paired if len(paired) > 1 else losses
         is_class = plan.recipe.loss == "log_loss"
-        factor = _WHOLE_TRAINING_OF_CLASSES if is_class else _WHOLE_TRAINING
-        plan = plan.smoothed(float(f"{factor * lowest_between(losses):.2g}"))
-    return plan, judged
+        most = max(_ALWAYS_LEARNED, _rows_of_a_category(plan, len(rows)))
+        smooth = _for_whole_training(losses, judged, most, is_class=is_class)
+        is_doubtful = best > _NOTHING_GAINED * judged.constant
+        if len(rows) < _ENOUGH_TO_JUDGE and is_doubtful and judged.constant > 0:
+            smooth = _NOTHING_LEARNED
+        plan = plan.smoothed(smooth)
+    # Small networks that learned for a short time from parts of few rows are no proof that there is
+    # nothing to learn.
+    return plan, judged if len(splits) == 1 else None
+
+
+class _Split(NamedTuple):
+    """Rows to learn from, and others to judge by."""
+
+    learning: Rows
+    judging: Rows
+
+
+def _split(
+    rows: RowSource, judges: RowSource | None, random: np.random.RandomState
+) -> list[_Split]:
+    """Return rows that are held back, each time beside the others; one split, or a few folds."""
+    known = sample_rows(rows, SAMPLE_ROWS, random)
+    if judges is not None:
+        return [_Split(known, sample_rows(judges, SAMPLE_ROWS, random))]
+    order = torch.from_numpy(random.permutation(len(known)))
+    if len(rows) >= _ENOUGH_TO_JUDGE:
+        n_held_back = round(_HELD_BACK * len(known))
+        return [_Split(known.take(order[n_held_back:]), known.take(order[:n_held_back]))]
+    folds = torch.arange(len(known)) % _FOLDS
+    return [
+        _Split(known.take(order[folds != fold]), known.take(order[folds == fold]))
+        for fold in range(_FOLDS)
+    ]
+
+
+def _rows_of_a_category(plan: TrainingPlan, n_samples: int) -> float:
+    """Return how many rows a category has, in the column where they have most."""
+    fewest = min(plan.architecture.n_codes[i] - N_SPECIAL for i in plan.unsettled)
+    return n_samples / max(1, fewest)
+
+
+def _for_whole_training(
+    losses: Mapping[float, float], judged: Judged, most: float, *, is_class: bool
+) -> float:
+    """Return the smoothing of the whole training, after what small networks lost with each.
+
+    It is ``most`` at most, whatever they say.
+    """
+    found, best = lowest_between(losses), min(losses.values())
+    noise = 1.0  # of classes, and where a constant is perfect
+    if not is_class and judged.constant > 0:
+        noise = min(1.0, max(0.0, best / judged.constant))
+    factor = _WHOLE_TRAINING + (_WHOLE_TRAINING_OF_NOISE - _WHOLE_TRAINING) * noise**4
+    return float(f"{min(factor * found, most):.2g}")
 
 
 def tell_pairs(plan: TrainingPlan, rows: RowSource) -> tuple[TrainingPlan, RowSource]:
@@ -188,10 +254,9 @@ _Name = TypeVar("_Name")
 
 
 class _Trial(NamedTuple):
-    """Small networks that are to learn from rows, one with each smoothing, for some epochs."""
+    """Small networks that are to learn from the rows of each split, one with each smoothing."""
 
     plan: TrainingPlan
-    rows: RowSource
     smooths: Sequence[float]
     share: float = _EPOCHS  # of the epochs of the whole training
 
@@ -208,23 +273,26 @@ class _Found(NamedTuple):
 class _Trials:
     """Small networks that learn from some rows and are judged by others."""
 
-    def __init__(self, plan: TrainingPlan, rows: Rows, judges: Rows, n_jobs: int) -> None:
-        self._plan, self._rows = tell_pairs(plan, rows)
-        self._untold, self._judges, self._n_jobs = rows, judges, n_jobs
+    def __init__(self, plan: TrainingPlan, splits: Sequence[_Split], n_jobs: int) -> None:
+        self._plan, self._n_jobs = plan, n_jobs
+        self._splits = [
+            _Split(split.learning.to(plan.device), split.judging.to(plan.device))
+            for split in splits
+        ]
 
     def find(self) -> _Found:
         """Return what is lost with each smoothing, also by those who are told of pairs."""
-        shape, pairs = self._plan.architecture, tuple[Pair, ...]()
+        shape, pairs, rows = self._plan.architecture, tuple[Pair, ...](), self._splits[0].learning
         if self._plan.tries_pairs and not self._plan.pairs:
             pairs = choose_pairs(
-                self._untold, shape.n_codes, shape.n_outputs, self._plan.seeds[0], shape.lists
+                rows, shape.n_codes, shape.n_outputs, self._plan.seeds[0], shape.lists
             )
         small, batch_size = _small(self._plan), self._plan.recipe.batch_size
         if _is_large(small, batch_size) or not are_computed_together(small, self._plan.starts):
             losses = self._losses_one_by_one()
             others = self._run(self._variants(pairs, [_best(losses)]))
         else:
-            plain = {"plain": _Trial(self._plan, self._rows, _SMOOTHS)}
+            plain = {"plain": _Trial(self._plan, _SMOOTHS)}
             others = self._run(plain | self._variants(pairs, _SMOOTHS))
             losses = others["plain"]
         sooner = others.get("sooner", {}).get(_best(losses), math.nan)
@@ -234,10 +302,9 @@ class _Trials:
         """Return what else is tried: to tell of pairs, and to learn for half of the time."""
         trials: dict[str, _Trial] = {}
         if pairs:
-            told = tell_pairs(replace(self._plan, pairs=pairs), self._untold)
-            trials["paired"] = _Trial(*told, smooths)
+            trials["paired"] = _Trial(replace(self._plan, pairs=pairs), smooths)
         if self._plan.shorter is not None:
-            trials["sooner"] = _Trial(self._plan, self._rows, smooths, _EPOCHS / 2)
+            trials["sooner"] = _Trial(self._plan, smooths, _EPOCHS / 2)
         return trials
 
     def _losses_one_by_one(self) -> dict[float, float]:
@@ -247,7 +314,7 @@ class _Trials:
 
     def _losses(self, smooths: Sequence[float]) -> dict[float, float]:
         """Return what is lost with each of some smoothings, each tried by itself."""
-        alone = {smooth: _Trial(self._plan, self._rows, [smooth]) for smooth in smooths}
+        alone = {smooth: _Trial(self._plan, [smooth]) for smooth in smooths}
         return {smooth: losses[smooth] for smooth, losses in self._run(alone).items()}
 
     def _run(self, trials: Mapping[_Name, _Trial]) -> dict[_Name, dict[float, float]]:
@@ -255,31 +322,41 @@ class _Trials:
         if not trials:
             return {}
         stop = threading.Event()
-        trainings = []
-        for index, (plan, rows, smooths, share) in enumerate(trials.values()):
-            trainings.append(
-                small_networks(
-                    index,
-                    _small(plan),
-                    rows,
-                    self._judges,
-                    plan.recipe.cut_short(_trial_epochs(plan, share)),
-                    [plan.smoothed(smooth).recipe.smooth for smooth in smooths],
-                    plan.seeds[0],
-                    edges=plan.edges,
-                    pairs=plan.pair_means,
-                    starts=plan.starts,
-                    device=plan.device,
-                    stop=stop,
-                )
-            )
+        trainings = list[Runnable[Tried]]()
+        for trial in trials.values():
+            for split in self._splits:
+                trainings.append(self._begin(len(trainings), trial, split, stop))
         tried = run_side_by_side(trainings, stop, n_jobs=self._n_jobs)
         if stop.is_set():  # by Ctrl-C; there is nothing yet to keep
             raise KeyboardInterrupt
+        lost = np.array([result.losses for result in tried]).reshape(
+            len(trials), len(self._splits), -1
+        )
         return {
-            name: dict(zip(trial.smooths, result.losses, strict=True))
-            for (name, trial), result in zip(trials.items(), tried, strict=True)
+            name: dict(zip(trial.smooths, losses.mean(axis=0).tolist(), strict=True))
+            for (name, trial), losses in zip(trials.items(), lost, strict=True)
         }
+
+    def _begin(
+        self, index: int, trial: _Trial, split: _Split, stop: threading.Event
+    ) -> Runnable[Tried]:
+        """Return the networks of a trial that learn from the rows of one split."""
+        plan, rows = tell_pairs(trial.plan, split.learning)
+        recipe = plan.recipe.cut_short(_trial_epochs(plan, trial.share))
+        return small_networks(
+            index,
+            _small(plan),
+            rows,
+            split.judging,
+            replace(recipe, batch_size=max(recipe.batch_size, _SMALLEST_BATCH)),
+            [plan.smoothed(smooth).recipe.smooth for smooth in trial.smooths],
+            plan.seeds[0],
+            edges=plan.edges,
+            pairs=plan.pair_means,
+            starts=plan.starts,
+            device=plan.device,
+            stop=stop,
+        )
 
 
 def _best(losses: Mapping[float, float]) -> float:
