@@ -350,8 +350,9 @@ def test_an_interruption_keeps_a_usable_model_and_says_so(shops, monkeypatch):
 
     monkeypatch.setattr("catspace.model.training.wait", interrupted_wait)
     monkeypatch.setattr("catspace.model.progress.TrainingProgress.__call__", watch)
+    endless = EmbeddingRegressor(max_epochs=10**6, n_networks=3, smooth=8, random_state=0)
     with pytest.warns(CatspaceWarning, match=r"^Training was interrupted\. The model keeps"):
-        model = EmbeddingRegressor(max_epochs=10**6, n_networks=3, random_state=0).fit(X, y)
+        model = endless.fit(X, y)
     assert np.isfinite(model.predict(X)).all()
     # A network that was not trained at all must not enter the average.
     assert len(model.networks_) == len({epoch["network"] for epoch in model.history_})

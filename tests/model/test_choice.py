@@ -13,7 +13,7 @@ from catspace.model.architecture import Architecture
 from catspace.model.choice import Judged, settle
 from catspace.model.losses import LOSSES, constant_loss
 from catspace.model.plan import TrainingPlan
-from catspace.model.recipe import Recipe
+from catspace.model.recipe import Recipe, defaults_for
 from catspace.model.training import Epoch
 from catspace.preparation.rows import Rows
 
@@ -76,6 +76,20 @@ def test_what_is_learned_in_half_of_the_time_is_not_trained_for_longer(
     kept, _ = settle(replace(plan, shorter=None), rows, None)
     assert kept.recipe.epochs == 12
     assert lengths == [6]
+
+
+def test_trials_are_no_longer_than_those_of_the_default_however_long_the_training(monkeypatch):
+    rows, lengths, run = make_rows(2_500, 20, noise=0.5), [], choice.run_side_by_side
+
+    def counted(trainings, *arguments, **options):
+        lengths.extend(training.recipe.epochs for training in trainings)
+        return run(trainings, *arguments, **options)
+
+    monkeypatch.setattr(choice, "run_side_by_side", counted)
+    plan = make_plan(rows, 20, recipe=replace(RECIPE, epochs=10**6))
+    found, _ = settle(plan, rows, None)
+    assert lengths == [math.ceil(defaults_for(2_500).max_epochs / 2)]
+    assert found.recipe.epochs == 10**6
 
 
 def test_the_choice_does_not_depend_on_how_many_trials_run_at_a_time():
@@ -220,9 +234,9 @@ def test_rows_that_are_held_back_already_are_the_judges(monkeypatch):
     sizes = []
 
     class Trials(choice._Trials):
-        def __init__(self, plan, splits, n_jobs):
+        def __init__(self, plan, splits, *others):
             sizes.extend(len(rows) for split in splits for rows in split)
-            super().__init__(plan, splits, n_jobs)
+            super().__init__(plan, splits, *others)
 
     monkeypatch.setattr(choice, "_Trials", Trials)
     settle(make_plan(rows, 300), rows, judges)

@@ -3,9 +3,9 @@
 How noisy a target is shows in nothing but rows that were not learned from. So a part of the rows is
 held back, small networks are trained on the others with several smoothings, and the one that
 predicts the held-back rows best says the smoothing for the training on all rows. Of few rows, each
-is held back once, in folds. Others are told
-what the target did for pairs of categories: where that helps, so is the whole training. One more
-learns for half as long: where it comes as far, the training on all rows is shorter too.
+is held back once, in folds. Others are told what the target did for pairs of categories: where that
+helps, so is the whole training. One more learns for half as long: where it comes as far, the
+training on all rows is shorter too.
 """
 
 import math
@@ -22,6 +22,7 @@ from catspace.model.architecture import Architecture
 from catspace.model.losses import constant_loss
 from catspace.model.pairs import Pair, choose_pairs
 from catspace.model.plan import TrainingPlan
+from catspace.model.recipe import defaults_for
 from catspace.model.training import Epoch, Runnable, run_side_by_side
 from catspace.model.trials import Tried, are_computed_together, small_networks
 from catspace.preparation.rows import Rows, RowSource, sample_rows
@@ -135,9 +136,11 @@ def settle(
     if len(rows) < _ENOUGH_TO_JUDGE:  # how strong the smoothing is can be said, and no more
         plan = replace(plan, tries_pairs=False, shorter=None)
     if is_tried:
-        losses, paired, sooner, pairs = _Trials(plan, splits, n_jobs).find()
+        # Who asks for a thousand epochs and early stopping does not want them in trials.
+        n_epochs = min(plan.recipe.epochs, defaults_for(len(rows)).max_epochs)
+        losses, paired, sooner, pairs = _Trials(plan, splits, n_epochs, n_jobs).find()
         best, told = min(losses.values()), min(paired.values(), default=math.inf)
-        if _trial_epochs(plan, _EPOCHS) >= _FEWEST_EPOCHS:
+        if _share_of(n_epochs, _EPOCHS) >= _FEWEST_EPOCHS:
             judged = replace(judged, loss=min(best, told))
             if plan.shorter is not None and _has_learned_all(sooner, best, judged):
                 plan = replace(plan, recipe=plan.shorter)
@@ -246,8 +249,8 @@ def lowest_between(losses: Mapping[float, float]) -> float:
     return min(max(round(lowest, 6), beside[0]), beside[2])
 
 
-def _trial_epochs(plan: TrainingPlan, share: float) -> int:
-    return max(1, math.ceil(share * plan.recipe.epochs))
+def _share_of(n_epochs: int, share: float) -> int:
+    return max(1, math.ceil(share * n_epochs))
 
 
 _Name = TypeVar("_Name")
@@ -271,10 +274,22 @@ class _Found(NamedTuple):
 
 
 class _Trials:
-    """Small networks that learn from some rows and are judged by others."""
+    """Small networks that learn from some rows and are judged by others.
 
-    def __init__(self, plan: TrainingPlan, splits: Sequence[_Split], n_jobs: int) -> None:
-        self._plan, self._n_jobs = plan, n_jobs
+    Parameters
+    ----------
+    plan : TrainingPlan
+        Of the whole training.
+    splits : sequence of _Split
+    n_epochs : int
+        Of which trials have a share.
+    n_jobs : int
+    """
+
+    def __init__(
+        self, plan: TrainingPlan, splits: Sequence[_Split], n_epochs: int, n_jobs: int
+    ) -> None:
+        self._plan, self._n_epochs, self._n_jobs = plan, n_epochs, n_jobs
         self._splits = [
             _Split(split.learning.to(plan.device), split.judging.to(plan.device))
             for split in splits
@@ -342,7 +357,7 @@ class _Trials:
     ) -> Runnable[Tried]:
         """Return the networks of a trial that learn from the rows of one split."""
         plan, rows = tell_pairs(trial.plan, split.learning)
-        recipe = plan.recipe.cut_short(_trial_epochs(plan, trial.share))
+        recipe = plan.recipe.cut_short(_share_of(self._n_epochs, trial.share))
         return small_networks(
             index,
             _small(plan),

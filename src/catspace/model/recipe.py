@@ -61,8 +61,12 @@ class Recipe:
         return {**asdict(self), "loss": self.loss if isinstance(self.loss, str) else CUSTOM}
 
     def cut_short(self, epochs: int) -> "Recipe":
-        """Return the recipe with so many epochs; decay is stated for a training as a whole."""
-        decay = self.weight_decay * self.epochs / epochs
+        """Return the recipe with so many epochs; decay is stated for a training as a whole.
+
+        Also in a short one it does not eat the weights before they learn.
+        """
+        most = max(self.weight_decay, _LARGEST_SHRINKAGE / self.learning_rate)
+        decay = min(self.weight_decay * self.epochs / epochs, most)
         return replace(self, epochs=epochs, weight_decay=decay)
 
     def is_smooth(self, n_columns: int) -> list[bool]:
