@@ -223,7 +223,10 @@ class SharedParameters:
     )
     n_jobs: int | None = parameter(
         default=-1,
-        text="Networks trained at the same time, one thread each; -1 takes all cores.",
+        text="""
+        Threads; -1 takes all cores. Networks are trained side by side, one thread each. Where
+        there are more threads than that, each network has two for its large batches.
+        """,
     )
     device: str = parameter(
         default="auto", text='"cpu", "cuda", …; "auto" takes a GPU where there is one.'

@@ -42,25 +42,27 @@ class Pull:
     # Float of shape (batch, sum of dims): where given vectors started, NaN where that is *unseen*
     start: Tensor | None = None
 
-    def away(self, vectors: Tensor, tables: Sequence[Tensor]) -> Tensor:
+    def away(self, vectors: Tensor, unseen: Tensor) -> Tensor:
         """Return how far vectors are from where they are drawn; both (batch, sum of dims).
 
         Parameters
         ----------
         vectors : tensor of shape (batch, sum of dims)
-        tables : sequence of tensors of shape (n_codes, dim)
-            Of each slot, one after the other.
+        unseen : tensor of shape (sum of dims,)
+            The vector of *unseen* in the table of each slot.
         """
-        away = vectors - torch.cat([table[UNSEEN] for table in tables])
+        away = vectors - unseen
         if self.start is None:
             return away
         return torch.where(self.start.isnan(), away, vectors - self.start)
 
-    def added(self, gradient: Tensor, away: Tensor) -> Tensor:
-        """Return the gradient of vectors with what draws them; all (batch, sum of dims)."""
+    def added(self, gradient: Tensor, away: Tensor, n_samples: int) -> Tensor:
+        """Return the gradient of vectors with what draws them; all (batch, sum of dims).
+
+        The loss is the mean over so many rows: those of the batch of which these are some.
+        """
         rates = self.rates.index_select(1, self.column_of)
-        # The loss is the mean over the rows of the batch.
-        return torch.addcmul(gradient, rates, away, value=1 / len(gradient))
+        return torch.addcmul(gradient, rates, away, value=1 / n_samples)
 
 
 class Evidence:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from catspace.data.vocabulary import UNSEEN
 from catspace.model.architecture import Architecture
 from catspace.model.evidence import Pull
 from catspace.model.items import ItemMeans
@@ -146,17 +147,14 @@ class _LookUp(torch.autograd.Function):
     ) -> Tensor:
         """Map codes (slots, batch) to (batch, sum of widths)."""
         by_slot = [tables[i] for i in table_of]
-        found = [
-            functional.embedding(code, table)
-            for code, table in zip(codes.unbind(), by_slot, strict=True)
-        ]
-        joined = torch.cat(found, dim=1)
+        joined = gather(codes, by_slot)
         ctx.table_of, ctx.sparse, ctx.pull = table_of, sparse, pull
         ctx.shapes = [table.shape for table in tables]
         if pull is None:
             ctx.save_for_backward(codes)
         else:
-            ctx.save_for_backward(codes, pull.away(joined, by_slot))
+            unseen = torch.cat([table[UNSEEN] for table in by_slot])
+            ctx.save_for_backward(codes, pull.away(joined, unseen))
         return joined
 
     @staticmethod
@@ -164,18 +162,70 @@ class _LookUp(torch.autograd.Function):
         """Return the gradients of the tables that are learned."""
         (gradient,), (codes, *away) = gradients, ctx.saved_tensors
         if ctx.pull is not None:
-            gradient = ctx.pull.added(gradient, *away)
-        found: list[Tensor | None] = [None] * len(ctx.shapes)
-        parts = torch.split(gradient, [ctx.shapes[i][1] for i in ctx.table_of], dim=1)
-        for code, part, i in zip(codes.unbind(), parts, ctx.table_of, strict=True):
-            if ctx.needs_input_grad[4 + i]:
-                of_slot = _of_table(code, part, ctx.shapes[i], is_sparse=i in ctx.sparse)
-                found[i] = of_slot if found[i] is None else found[i] + of_slot
-        return None, None, None, None, *found
+            gradient = ctx.pull.added(gradient, *away, len(gradient))
+        is_learned = ctx.needs_input_grad[4:]
+        return (
+            None,
+            None,
+            None,
+            None,
+            *scatter(gradient, codes, ctx.shapes, ctx.table_of, ctx.sparse, is_learned),
+        )
 
 
-def _of_table(code: Tensor, gradient: Tensor, shape: torch.Size, *, is_sparse: bool) -> Tensor:
-    """Return the gradient of a table of which a batch has read some rows."""
+def gather(codes: Tensor, by_slot: Sequence[Tensor]) -> Tensor:
+    """Return the rows that codes (slots, batch) name in the table of each slot, side by side."""
+    found = [torch.embedding(table, code) for table, code in zip(by_slot, codes, strict=True)]
+    return torch.cat(found, dim=1)
+
+
+def scatter(
+    gradient: Tensor,
+    codes: Tensor,
+    shapes: Sequence[torch.Size],
+    table_of: Sequence[int],
+    sparse: Collection[int],
+    is_learned: Sequence[bool],
+) -> list[Tensor | None]:
+    """Return the gradient of each table that is learned, of that of the rows side by side.
+
+    Parameters
+    ----------
+    gradient : tensor of shape (batch, sum of widths)
+    codes : int tensor of shape (n_slots, batch)
+    shapes : sequence of torch.Size
+        Of the tables.
+    table_of, sparse
+        As in `look_up`.
+    is_learned : sequence of bool
+        Of each table.
+    """
+    found: list[Tensor | None] = [None] * len(shapes)
+    parts = torch.split(gradient, [shapes[i][1] for i in table_of], dim=1)
+    for code, part, i in zip(codes.unbind(), parts, table_of, strict=True):
+        if is_learned[i]:
+            of_slot = gradient_of_table(code, part, shapes[i], is_sparse=i in sparse)
+            before = found[i]
+            found[i] = of_slot if before is None else before + of_slot
+    return found
+
+
+def gradient_of_table(
+    code: Tensor, gradient: Tensor, shape: torch.Size, *, is_sparse: bool
+) -> Tensor:
+    """Return the gradient of a table of which a batch has read some rows.
+
+    Parameters
+    ----------
+    code : int tensor of shape (n_read,)
+        The rows of the table that were read.
+    gradient : tensor of shape (n_read, width)
+        Of each of them.
+    shape : torch.Size
+        Of the table.
+    is_sparse : bool
+        Whether the gradient shall hold these rows only.
+    """
     if is_sparse:
         return torch.sparse_coo_tensor(code[None].long(), gradient, shape, check_invariants=False)
     return torch.ops.aten.embedding_dense_backward(  # type: ignore[no-any-return]

@@ -85,10 +85,9 @@ def activate(
 class _ReluLayers(torch.autograd.Function):
     """Layers with rectifiers between them, as one step of torch's graph.
 
-    Small layers take less time than torch's graph takes to get from one to the next. And what a
-    rectifier or dropout has set to zero is seen in what the next layer read, so that neither needs
-    a mask to go back. No gradient of the numbers is computed, which nobody needs: there may be many
-    more of them than components of vectors.
+    Small layers take less time than torch's graph takes to get from one to the next. No gradient
+    of the numbers is computed, which nobody needs: there may be many more of them than components
+    of vectors.
     """
 
     @staticmethod
@@ -102,16 +101,11 @@ class _ReluLayers(torch.autograd.Function):
     ) -> Tensor:
         """Map (batch, dims) and (batch, n_numbers) to (batch, n_outputs)."""
         weights, biases = parameters[::2], parameters[1::2]
-        read, x = list[Tensor](), torch.cat([vectors, numbers], dim=1)
-        for weight, bias in zip(weights, biases, strict=True):
-            if read:
-                x = x.relu_()
-                x = x if generator is None else x.mul_(draw_mask(x, dropout, generator))
-            read.append(x)
-            x = functional.linear(x, weight, bias)
+        inputs = torch.cat([vectors, numbers], dim=1)
+        read, output = relu_forward(inputs, weights, biases, dropout, generator)
         ctx.save_for_backward(*read, *weights)
         ctx.n_dims, ctx.scale = vectors.shape[1], 1.0 if generator is None else 1 / (1 - dropout)
-        return x
+        return output
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
@@ -119,17 +113,65 @@ class _ReluLayers(torch.autograd.Function):
         (gradient,), saved = gradients, ctx.saved_tensors
         n_layers = len(saved) // 2
         read, weights = saved[:n_layers], saved[n_layers:]
-        found: list[Tensor | None] = []
-        for i in reversed(range(n_layers)):
-            is_learned = ctx.needs_input_grad[4 + 2 * i]
-            found += [gradient.sum(0), gradient.T @ read[i]] if is_learned else [None, None]
-            if i:
-                gradient = torch.ops.aten.threshold_backward(gradient @ weights[i], read[i], 0)
-                gradient = gradient if ctx.scale == 1 else gradient.mul_(ctx.scale)
+        is_learned = ctx.needs_input_grad[4::2]
+        of_first, found = relu_backward(gradient, read, weights, ctx.scale, is_learned)
         of_vectors = None
         if ctx.needs_input_grad[0]:
-            of_vectors = gradient @ weights[0][:, : ctx.n_dims]
-        return of_vectors, None, None, None, *reversed(found)
+            of_vectors = of_first @ weights[0][:, : ctx.n_dims]
+        return of_vectors, None, None, None, *found
+
+
+def relu_forward(
+    inputs: Tensor,
+    weights: Sequence[Tensor],
+    biases: Sequence[Tensor],
+    dropout: float,
+    generator: torch.Generator | None,
+) -> tuple[list[Tensor], Tensor]:
+    """Return what each layer reads, and what the last one gives.
+
+    Before each layer but the first are a rectifier and, where there is a generator, dropout.
+    """
+    read, x = list[Tensor](), inputs
+    for weight, bias in zip(weights, biases, strict=True):
+        if read:
+            x = x.relu_()
+            x = x if generator is None else x.mul_(draw_mask(x, dropout, generator))
+        read.append(x)
+        x = functional.linear(x, weight, bias)
+    return read, x
+
+
+def relu_backward(
+    gradient: Tensor,
+    read: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    scale: float,
+    is_learned: Sequence[bool],
+) -> tuple[Tensor, list[Tensor | None]]:
+    """Return the gradients of what the first layer gives, and of each weight and bias.
+
+    Parameters
+    ----------
+    gradient : tensor of shape (batch, n_outputs)
+        Of what the last layer gives.
+    read : sequence of tensors
+        What each layer has read.
+    weights : sequence of tensors
+        Of each layer.
+    scale : float
+        What dropout has multiplied those with that it left.
+    is_learned : sequence of bool
+        Of each layer. The others have no gradients.
+    """
+    found: list[Tensor | None] = []
+    for i in reversed(range(len(read))):
+        found += [gradient.sum(0), gradient.T @ read[i]] if is_learned[i] else [None, None]
+        if i:
+            # What a rectifier or dropout has set to zero is zero in what the layer has read.
+            gradient = torch.ops.aten.threshold_backward(gradient @ weights[i], read[i], 0)
+            gradient = gradient if scale == 1 else gradient.mul_(scale)
+    return gradient, found[::-1]
 
 
 def draw_mask(x: Tensor, dropout: float, generator: torch.Generator) -> Tensor:

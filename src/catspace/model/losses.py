@@ -9,6 +9,7 @@ from torch.nn import functional
 
 from catspace.exceptions import ParameterError
 from catspace.model.network import EntityNetwork
+from catspace.model.outputs import OUTPUTS
 from catspace.model.recipe import LossFunction, Quantile, Recipe
 from catspace.preparation.rows import Rows, RowSource
 
@@ -105,6 +106,48 @@ def weighted_mean(losses: Tensor, weight: Tensor | None) -> Tensor:
     return losses.mean() if weight is None else (losses * weight).mean()
 
 
+def loss_and_gradient(
+    output: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    n_samples: int,
+    recipe: Recipe,
+    activation: str,
+) -> tuple[Tensor, Tensor]:
+    """Return what rows add to the mean loss of a batch, and the gradient of that.
+
+    Parameters
+    ----------
+    output : tensor of shape (n_rows, n_outputs)
+        Of the last layer, before its activation.
+    target : tensor
+    weight : tensor of shape (n_rows,), optional
+    n_samples : int
+        Rows of the batch, of which these may be some.
+    recipe : Recipe
+    activation : str
+        Of the last layer.
+
+    Returns
+    -------
+    loss : tensor without dimensions
+    gradient : tensor of shape (n_rows, n_outputs)
+    """
+    loss_of, name = find_loss(recipe), recipe.loss
+    if activation == "identity" and isinstance(name, str) and name in _GRADIENTS:
+        losses, gradient = loss_of(output, target), _GRADIENTS[name](output, target)
+        gradient.mul_(1 / n_samples)
+        if weight is not None:
+            losses, gradient = losses * weight, gradient.mul_(weight[:, None])
+        return losses.sum() / n_samples, gradient
+    with torch.enable_grad():  # of the others torch finds it
+        last = output.detach().requires_grad_()
+        losses = loss_of(OUTPUTS[activation](last), target)
+        loss = (losses if weight is None else losses * weight).sum() / n_samples
+        (gradient,) = torch.autograd.grad(loss, last)
+    return loss.detach(), gradient
+
+
 def _mean_over_outputs(losses: Tensor) -> Tensor:
     return losses.mean(dim=1)  # (batch, n_outputs) -> (batch,)
 
@@ -133,4 +176,19 @@ LOSSES: dict[str, Callable[[Tensor, Tensor, Quantile], Tensor]] = {
     "log_loss": lambda output, target, _: functional.cross_entropy(
         output, target, reduction="none"
     ),
+}
+
+
+def _of_log_loss(output: Tensor, target: Tensor) -> Tensor:
+    chances = torch.softmax(output, dim=1)
+    return chances.scatter_add_(1, target[:, None], -torch.ones_like(chances[:, :1]))
+
+
+# The gradients of the losses of rows by their outputs; (batch, n_outputs).
+_GRADIENTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "squared_error": lambda output, target: (output - target).mul_(2 / output.shape[1]),
+    "huber": lambda output, target: (
+        (output - target).clamp_(-_HUBER_DELTA, _HUBER_DELTA).mul_(1 / output.shape[1])
+    ),
+    "log_loss": _of_log_loss,
 }

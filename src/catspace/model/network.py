@@ -91,9 +91,7 @@ class EntityNetwork(nn.Module):
         -------
         tensor of shape (batch, n_outputs)
         """
-        if self.pairs is not None and numbers.shape[1] < len(self.architecture.n_bins):
-            numbers = torch.cat([numbers, self.pairs(codes)], dim=1)
-        pieces = self.numbers(numbers)
+        pieces = self.read_numbers(codes, numbers)
         shape, layers = self.architecture, self.dense_layers
         if isinstance(self.input, OneHotInput):
             x = self.input(codes, pieces, pull)
@@ -109,6 +107,13 @@ class EntityNetwork(nn.Module):
                 generator=generator,
             )
         return OUTPUTS[shape.output_activation](x)
+
+    def read_numbers(self, codes: Tensor, numbers: Tensor) -> Tensor:
+        """Return what layers read of numbers, and of pairs of categories; (batch, width)."""
+        if self.pairs is not None and numbers.shape[1] < len(self.architecture.n_bins):
+            numbers = torch.cat([numbers, self.pairs(codes)], dim=1)
+        found: Tensor = self.numbers(numbers)
+        return found
 
     def initialize(self, initialization: str, generator: torch.Generator) -> None:
         """Draw all weights.

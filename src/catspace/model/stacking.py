@@ -1,14 +1,15 @@
 """Copies of one network that are computed together: their layers are matrices of one product."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from catspace.data.vocabulary import UNSEEN
-from catspace.model.inputs import OneHotInput
+from catspace.model.inputs import OneHotInput, gradient_of_table
 from catspace.model.layers import ACTIVATIONS, draw_mask
 from catspace.model.network import EntityNetwork
-from catspace.model.outputs import OUTPUTS
 
 
 class StackedNetworks:
@@ -71,7 +72,7 @@ class StackedNetworks:
     def __call__(
         self, places: Tensor, numbers: Tensor, generator: torch.Generator, pulls: Tensor
     ) -> Tensor:
-        """Return the outputs of all networks for a batch, in training.
+        """Return what the last layers of all networks give for a batch, in training.
 
         Parameters
         ----------
@@ -105,7 +106,70 @@ class StackedNetworks:
             if shape.dropout:
                 x = x * draw_mask(x[0], shape.dropout, generator)
             x = torch.baddbmm(bias, x, weight)
-        return OUTPUTS[shape.output_activation](x.flatten(0, 1)).view_as(x)
+        return x
+
+    @property
+    def is_written_out(self) -> bool:
+        """Whether `gradients` can be asked, and no graph is needed."""
+        shape = self._network.architecture
+        is_plain = self.vectors is not None and shape.embedding_activation == "identity"
+        return is_plain and shape.activation == "relu"
+
+    @torch.no_grad()
+    def gradients(
+        self,
+        places: Tensor,
+        numbers: Tensor,
+        generator: torch.Generator,
+        pulls: Tensor,
+        loss_of: Callable[[Tensor], tuple[Tensor, Tensor]],
+    ) -> Tensor:
+        """Leave each weight its gradient, and return the loss; without torch's graph.
+
+        Parameters
+        ----------
+        places, numbers, generator, pulls
+            As for a call.
+        loss_of : callable
+            Maps what the last layers give, (n_networks · batch, n_outputs), to the sum of the mean
+            losses of all networks, and its gradient.
+        """
+        assert self.vectors is not None
+        shape, n, width = self._network.architecture, self._n, self._width
+        vectors = functional.embedding(places, self.table)
+        n_columns, batch, _ = vectors.shape
+        pieces = self._network.numbers(numbers)
+        by_network = vectors.view(n_columns, batch, n, width).permute(2, 1, 0, 3)
+        inputs = by_network.reshape(n, batch, -1)
+        x = functional.linear(pieces, self.from_numbers, self.first_bias)
+        x = torch.baddbmm(self._apart(x), inputs, self.vectors)
+        read = list[Tensor]()
+        for weight, bias in zip(self.weights, self.biases, strict=True):
+            x = x.relu_()  # (networks, batch, hidden)
+            if shape.dropout:
+                x = x.mul_(draw_mask(x[0], shape.dropout, generator))
+            read.append(x)
+            x = torch.baddbmm(bias, x, weight)
+        loss, gradient = loss_of(x.flatten(0, 1))
+        gradient, scale = gradient.view_as(x), 1 / (1 - shape.dropout)
+        layers = list(zip(read, self.weights, self.biases, strict=True))
+        for one, weight, bias in reversed(layers):
+            bias.grad, weight.grad = gradient.sum(1, keepdim=True), one.mT @ gradient
+            gradient = torch.ops.aten.threshold_backward(gradient @ weight.mT, one, 0)
+            gradient = gradient.mul_(scale) if shape.dropout else gradient
+        self.vectors.grad = inputs.mT @ gradient
+        together = gradient.permute(1, 0, 2).reshape(batch, -1)  # (batch, networks · hidden)
+        self.first_bias.grad = together.sum(0)
+        self.from_numbers.grad = together.T @ pieces
+        of_inputs = (gradient @ self.vectors.mT).view(n, batch, n_columns, width)
+        of_vectors = of_inputs.permute(2, 1, 0, 3)  # (columns, batch, networks, width)
+        unseen = self.table.index_select(0, self._unseen)[:, None]
+        away = vectors.sub_(unseen).view(n_columns, batch, n, width)
+        pulled = away.mul_((pulls / batch)[..., None]).add_(of_vectors)
+        self.table.grad = gradient_of_table(
+            places.flatten(), pulled.view(-1, n * width), self.table.shape, is_sparse=self.is_sparse
+        )
+        return loss
 
     @torch.no_grad()
     def apart(self) -> list[EntityNetwork]:

@@ -22,8 +22,11 @@ class Team(Protocol):
     def rank(self) -> int:
         """Which of them this process is."""
 
-    def join(self, network: EntityNetwork) -> Callable[..., Tensor]:
-        """Return the network's forward pass, whose gradients are the average of all processes."""
+    def join(self, network: EntityNetwork) -> Callable[..., Tensor] | None:
+        """Return a forward pass of the network, whose gradients are the average of all processes.
+
+        None where there is nothing to average.
+        """
 
     def exchange(self, network: EntityNetwork) -> None:
         """Average what `join` does not: gradients that hold the rows of a batch only."""
@@ -37,9 +40,8 @@ class Alone:
 
     rank = 0
 
-    def join(self, network: EntityNetwork) -> Callable[..., Tensor]:
-        """Return the network itself."""
-        return network
+    def join(self, network: EntityNetwork) -> None:
+        """Return nothing: gradients are those of this process."""
 
     def exchange(self, network: EntityNetwork) -> None:
         """Do nothing."""

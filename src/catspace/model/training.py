@@ -5,7 +5,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, TypeVar
 
@@ -16,8 +16,9 @@ from torch import Tensor
 from catspace.exceptions import CatspaceError
 from catspace.model.architecture import Architecture
 from catspace.model.evidence import Evidence
+from catspace.model.gradients import gradients_of
 from catspace.model.known import Known, choose_shares
-from catspace.model.losses import find_loss, sum_losses, weighted_mean
+from catspace.model.losses import sum_losses
 from catspace.model.network import EntityNetwork
 from catspace.model.optimizer import make_optimizers
 from catspace.model.pairs import PairMeans
@@ -81,10 +82,10 @@ def train_networks(
 ) -> list[Trained]:
     """Train one network for each seed, side by side; from anew, or each from a start.
 
-    Each network draws from a generator of its own and is never computed by more than one thread
-    at a time, so its weights depend on its seed alone and not on ``n_jobs``. The networks take
-    turns, an epoch each, so that five of them keep two cores busy to the end. Ctrl-C ends the
-    training after the current batch and returns what was best until then.
+    Each network draws from a generator of its own, and what is computed does not depend on how
+    many threads share it, so its weights depend on its seed alone and not on ``n_jobs``. The
+    networks take turns, an epoch each, so that five of them keep two cores busy to the end. Ctrl-C
+    ends the training after the current batch and returns what was best until then.
     """
     device = torch.device("cpu") if device is None else device
     rows = rows.to(device)
@@ -133,8 +134,14 @@ class Runnable(Protocol[_Given]):
     def is_finished(self) -> bool:
         """Whether there is nothing left to do."""
 
-    def run_epoch(self) -> Epoch | None:
-        """Train for one epoch, and return what is known about it; None if it was stopped."""
+    def run_epoch(self, helper: Executor | None = None) -> Epoch | None:
+        """Train for one epoch, and return what is known about it; None if it was stopped.
+
+        Parameters
+        ----------
+        helper : Executor, optional
+            A thread that has nothing else to do. What is learned does not depend on it.
+        """
 
     def end(self) -> None:
         """Let the epoch that has ended be the last."""
@@ -159,21 +166,20 @@ def run_side_by_side(
     stop : threading.Event
         What stops all of them.
     n_jobs : int
+        Threads. Where there are twice as many as trainings, each has one that helps it.
     listener : callable
     """
     waiting = deque(trainings)
     finished: list[_Result] = []
 
-    def work() -> None:
-        torch.set_num_threads(1)
-        torch.set_flush_denormal(True)  # otherwise dying weights slow the matrix products down
+    def work(helper: Executor | None) -> None:
         while waiting:
             try:
                 training = waiting.popleft()
             except IndexError:  # another worker was faster
                 return
             try:
-                if (epoch := training.run_epoch()) is not None and listener(epoch):
+                if (epoch := training.run_epoch(helper)) is not None and listener(epoch):
                     training.end()
             except BaseException:
                 stop.set()  # the other workers need not go on
@@ -186,8 +192,9 @@ def run_side_by_side(
     n_workers = max(1, min(n_jobs, len(trainings)))
     # Also a single network runs in a thread of its own: the caller's thread stays free to receive
     # Ctrl-C, and keeps its floating-point mode.
-    with keep_thread_count, ThreadPoolExecutor(max_workers=n_workers) as pool:
-        futures = [pool.submit(work) for _ in range(n_workers)]
+    with keep_thread_count, _open_pool(n_workers) as pool, _open_pool(n_workers) as helpers:
+        helper = helpers if n_jobs >= 2 * n_workers else None
+        futures = [pool.submit(work, helper) for _ in range(n_workers)]
         try:
             wait(futures)
         except KeyboardInterrupt:
@@ -199,6 +206,16 @@ def run_side_by_side(
     if not usable:
         raise KeyboardInterrupt
     return sorted(usable, key=lambda result: result.index)
+
+
+def _open_pool(n_threads: int) -> ThreadPoolExecutor:
+    """Return threads that compute, each by itself; they are started when there is work."""
+    return ThreadPoolExecutor(max_workers=n_threads, initializer=_begin_to_compute)
+
+
+def _begin_to_compute() -> None:
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)  # otherwise dying weights slow the matrix products down
 
 
 class Training:
@@ -283,7 +300,7 @@ class Training:
             by_row=known is not None,
         )
         self._shares = None if known is None else known.shares(counts, self._n_samples, device)
-        self._forward = self._team.join(self.network)
+        forward = self._team.join(self.network)
         self.is_smooth = recipe.is_smooth(len(self.counts))
         self._evidence: Evidence | None = None
         if any(self.is_smooth):
@@ -291,6 +308,7 @@ class Training:
             n_rows = [self._team.sum(one) for one in weights]
             n_rows = n_rows if known is None else known.count(n_rows)
             self._evidence = self._weigh_evidence(architecture, n_rows)
+        self._gradients = gradients_of(self.network, recipe, self._evidence, forward)
         self._n_batches = math.ceil(self._n_samples / recipe.batch_size)
         self._best_loss, self._best_epoch = math.inf, 0
         self._best_weights: list[Tensor] | None = None
@@ -324,16 +342,21 @@ class Training:
         """Let the epoch that has ended be the last; what was best until then is kept."""
         self.history[-1] = replace(self.history[-1], stopped=True)
 
-    def run_epoch(self) -> Epoch | None:
-        """Train for one epoch, and return what is known about it; None if it was stopped."""
+    def run_epoch(self, helper: Executor | None = None) -> Epoch | None:
+        """Train for one epoch, and return what is known about it; None if it was stopped.
+
+        Parameters
+        ----------
+        helper : Executor, optional
+            A thread that has nothing else to do. What is learned does not depend on it.
+        """
         recipe, epoch = self.recipe, len(self.history) + 1
-        loss_of = find_loss(recipe)
         if self._shares is not None:
             shares = choose_shares(self._shares, (epoch - 1) / recipe.epochs)
             shares.apply(self._optimizers, self.network.input.sparse)
         step, n_steps = len(self.history) * self._n_batches, self._n_batches * recipe.epochs
         total = torch.zeros((), device=self._device, dtype=torch.float32)
-        forget, rate, weights = None, recipe.learning_rate, list(self.network.parameters())
+        forget, rate = None, recipe.learning_rate
         dropout = self._dropout if self._learns_layers else None
         if (evidence := self._evidence) is not None:
 
@@ -344,16 +367,11 @@ class Training:
             if self._stop.is_set():
                 return None
             rate = rate_at((step + 0.5) / n_steps, recipe)
-            pull = None if self._evidence is None else self._evidence.pull(batch)
-            output = self._forward(batch.codes, batch.numbers, dropout, pull)
-            loss = weighted_mean(loss_of(output, batch.target), batch.weight)
-            for weight in weights:  # torch's zero_grad would look for them at every step
-                weight.grad = None
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss = self._gradients(batch, dropout, helper)
             self._team.exchange(self.network)
             for optimizer in self._optimizers:
                 optimizer.step(rate)
-            total += loss.detach() * len(batch)
+            total += loss * len(batch)
             step += 1
         mean_loss = float(self._team.sum(total)) / self._n_samples
         check_loss(mean_loss, epoch, recipe)

@@ -9,6 +9,7 @@ import math
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from catspace.model.architecture import Architecture
 from catspace.model.evidence import Evidence
-from catspace.model.losses import find_loss, sum_losses
+from catspace.model.losses import loss_and_gradient, sum_losses
 from catspace.model.network import EntityNetwork
 from catspace.model.optimizer import is_updated_by_row, make_adam
 from catspace.model.pairs import PairMeans
@@ -99,6 +100,7 @@ class SmallNetworks:
             optimizer=kind,
             weight_decay=decay,
         )
+        self._output_activation = architecture.output_activation
         self._counts = rows.count_codes(architecture.n_codes)
         self._is_smooth = [value > 0 for value in smooths[0]]
         # The pull grows with the square of the smoothing: what it is for one row, and the factors
@@ -121,12 +123,12 @@ class SmallNetworks:
         """Let the epoch that has ended be the last."""
         self.history[-1] = replace(self.history[-1], stopped=True)
 
-    def run_epoch(self) -> Epoch | None:
+    def run_epoch(self, helper: Executor | None = None) -> Epoch | None:
         """Train for one epoch, and return what is known about it; None if it was stopped."""
         recipe, epoch, rate = self.recipe, len(self.history) + 1, 0.0
         step, n_steps = len(self.history) * self._n_batches, self._n_batches * recipe.epochs
         total = torch.zeros((), device=self._device, dtype=torch.float32)
-        begins, parameters = self._networks.begins, self._networks.parameters
+        begins = self._networks.begins
 
         def place(rows: Rows) -> Rows:
             changed = self._evidence.apply(rows, self._dropout)
@@ -136,13 +138,9 @@ class SmallNetworks:
             if self._stop.is_set():
                 return None
             rate = rate_at((step + 0.5) / n_steps, recipe)
-            loss = self._loss(batch)
-            for weight in parameters:
-                weight.grad = None
-            loss.backward()  # type: ignore[no-untyped-call]
+            total += self._find_gradients(batch) * len(batch)
             for optimizer in self._optimizers:
                 optimizer.step(rate)
-            total += loss.detach() * len(batch)
             step += 1
         mean_loss = float(total) / len(self._rows) / self._strengths.shape[-1]
         check_loss(mean_loss, epoch, recipe)
@@ -159,17 +157,28 @@ class SmallNetworks:
             losses.append(total / weight)
         return Tried(self.index, self.history, losses)
 
-    def _loss(self, batch: Rows) -> Tensor:
-        """Return the sum over the networks of their mean losses."""
+    def _find_gradients(self, batch: Rows) -> Tensor:
+        """Leave each weight its gradient, and return the sum of the networks' mean losses."""
         assert batch.rates is not None  # a batch of rows that know their evidence
         pulls = batch.rates.T[..., None] * self._strengths  # (columns, batch, networks)
-        output = self._networks(batch.codes, batch.numbers, self._dropout, pulls)
-        n_networks, n_samples, _ = output.shape
+        n_networks, n_samples = self._strengths.shape[-1], len(batch)
         target = batch.target.repeat(n_networks, *[1] * (batch.target.ndim - 1))
-        losses = find_loss(self.recipe)(output.flatten(0, 1), target)
-        if batch.weight is not None:
-            losses = losses * batch.weight.repeat(n_networks)
-        return losses.sum() / n_samples
+        weight = None if batch.weight is None else batch.weight.repeat(n_networks)
+
+        def loss_of(output: Tensor) -> tuple[Tensor, Tensor]:
+            return loss_and_gradient(
+                output, target, weight, n_samples, self.recipe, self._output_activation
+            )
+
+        read = (batch.codes, batch.numbers, self._dropout, pulls)
+        if self._networks.is_written_out:
+            return self._networks.gradients(*read, loss_of)
+        for one in self._networks.parameters:
+            one.grad = None
+        output = self._networks(*read)
+        loss, gradient = loss_of(output.detach().flatten(0, 1))
+        output.backward(gradient.view_as(output))  # type: ignore[no-untyped-call]
+        return loss
 
 
 class Alone:
@@ -190,9 +199,9 @@ class Alone:
         """Whether there is nothing left to do."""
         return self._training.is_finished
 
-    def run_epoch(self) -> Epoch | None:
+    def run_epoch(self, helper: Executor | None = None) -> Epoch | None:
         """Train for one epoch, and return what is known about it; None if it was stopped."""
-        return self._training.run_epoch()
+        return self._training.run_epoch(helper)
 
     def end(self) -> None:
         """Let the epoch that has ended be the last."""
