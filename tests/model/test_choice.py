@@ -12,12 +12,13 @@ from catspace.model import choice
 from catspace.model.architecture import Architecture
 from catspace.model.choice import Judged, settle
 from catspace.model.losses import LOSSES, constant_loss
-from catspace.model.plan import TrainingPlan
+from catspace.model.plan import Lengths, TrainingPlan
 from catspace.model.recipe import Recipe, defaults_for
 from catspace.model.training import Epoch
 from catspace.preparation.rows import Rows
 
 RECIPE = Recipe("squared_error", 10, 64, 0.01, 0.1, smooth=(0.0,))
+LENGTHS = {6: 0.2, 16: 0.07}  # epochs, fewer and more, and their decay
 
 
 def make_rows(n, n_categories, *, noise, seed=0):
@@ -49,9 +50,9 @@ def test_a_noisy_target_asks_for_more_smoothing_than_a_clean_one():
 
 
 @pytest.mark.parametrize(
-    ("n_categories", "n_epochs"), [(40, 6), (400, 12)], ids=["soon learned", "still learning"]
+    ("n_categories", "n_epochs"), [(40, 6), (400, 16)], ids=["soon learned", "still learning"]
 )
-def test_what_is_learned_in_half_of_the_time_is_not_trained_for_longer(
+def test_the_length_of_the_training_follows_what_time_gives_small_networks(
     monkeypatch, n_categories, n_epochs
 ):
     rows = make_rows(4_000, n_categories, noise=0.5)
@@ -59,11 +60,12 @@ def test_what_is_learned_in_half_of_the_time_is_not_trained_for_longer(
         rows,
         n_categories,
         recipe=replace(RECIPE, epochs=12),
-        shorter=replace(RECIPE, epochs=6, weight_decay=0.2),
+        lengths=Lengths(
+            *(replace(RECIPE, epochs=n, weight_decay=decay) for n, decay in LENGTHS.items())
+        ),
     )
     found, _ = settle(plan, rows, None)
-    decay = 0.1 if n_epochs == 12 else 0.2
-    assert (found.recipe.epochs, found.recipe.weight_decay) == (n_epochs, decay)
+    assert (found.recipe.epochs, found.recipe.weight_decay) == (n_epochs, LENGTHS[n_epochs])
     assert found.recipe.smooth[0] > 0
     # Nor is it tried where the user has said how long: all smoothings together are one training.
     lengths, run = [], choice.run_side_by_side
@@ -73,7 +75,7 @@ def test_what_is_learned_in_half_of_the_time_is_not_trained_for_longer(
         return run(trainings, *arguments, **options)
 
     monkeypatch.setattr(choice, "run_side_by_side", counted)
-    kept, _ = settle(replace(plan, shorter=None), rows, None)
+    kept, _ = settle(replace(plan, lengths=None), rows, None)
     assert kept.recipe.epochs == 12
     assert lengths == [6]
 
@@ -118,6 +120,59 @@ def test_pairs_are_told_where_they_matter_however_many_trials_run_at_a_time():
     assert one == two
     assert one[0].pairs == ((0, 1),)
     assert one[0].recipe.smooth[0] == one[0].recipe.smooth[1] > 0
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        ({1.0: 0.51, 4.0: 0.502, 16.0: 0.503, 64.0: 0.5}, 8.0),
+        ({4.0: 0.52, 16.0: 0.5, 32.0: 0.52}, pytest.approx(16 * 4 ** -(7 / 20), rel=0.1)),
+        ({4.0: 0.8, 16.0: 0.5, 64.0: 0.8}, 16.0),
+        ({16.0: 0.6, 32.0: 0.55, 64.0: 0.5}, pytest.approx(64 / 2**0.14, rel=0.05)),
+        ({1.0: 0.5, 2.0: 0.8, 4.0: 0.9}, 1.0),
+    ],
+    ids=["flat", "flat on one side", "sharp", "strongest", "weakest"],
+)
+def test_of_smoothings_that_do_as_well_the_usual_one_is_taken(losses, expected):
+    assert choice.choose_between(losses, 0.007) == expected
+
+
+def test_any_difference_counts_where_nothing_is_tolerated():
+    losses = {1.0: 0.51, 4.0: 0.50001, 16.0: 0.503, 64.0: 0.5}
+    assert choice.choose_between(losses, 0.0) == 64.0
+
+
+@pytest.mark.parametrize(
+    ("gained", "n_epochs"), [(0.0, 6), (0.01, 6), (0.03, 12), (0.06, 16), (-0.01, 6)]
+)
+def test_little_gain_is_a_shorter_training_and_much_a_longer_one(gained, n_epochs):
+    plan = make_plan(make_rows(10, 2, noise=1), 2, recipe=replace(RECIPE, epochs=12))
+    both = [replace(RECIPE, epochs=n) for n in LENGTHS]
+    of_any = choice._with_length(replace(plan, lengths=Lengths(*both)), gained, to_gain=0.5)
+    assert of_any.recipe.epochs == n_epochs
+    assert choice._with_length(plan, gained, to_gain=0.5) == plan  # the user has said how long
+
+
+def test_what_explains_nothing_is_not_trained_for_longer():
+    plan = make_plan(make_rows(10, 2, noise=1), 2, recipe=replace(RECIPE, epochs=12))
+    both = [replace(RECIPE, epochs=n) for n in LENGTHS]
+    found = choice._with_length(replace(plan, lengths=Lengths(*both)), 0.2, to_gain=0.0)
+    assert found.recipe.epochs == 12
+
+
+@pytest.mark.parametrize(
+    ("told", "untold", "sooner", "is_worth_it"),
+    [
+        (0.90, 1.00, 1.02, True),
+        (0.98, 1.00, 1.05, False),  # with more time it would find as much by itself
+        (0.995, 1.00, 1.00, False),  # hardly anything
+        (-1.20, -1.00, -0.95, True),  # a loss that somebody has brought along
+        (-1.004, -1.00, -1.00, False),
+        (math.inf, 1.00, math.nan, False),  # nobody has tried
+    ],
+)
+def test_pairs_must_give_more_than_more_time_would(told, untold, sooner, is_worth_it):
+    assert choice._are_worth_telling(told, untold, sooner) == is_worth_it
 
 
 @pytest.mark.parametrize(
@@ -201,8 +256,8 @@ def test_few_rows_with_clear_effects_are_not():
 @pytest.mark.parametrize(
     ("losses", "most", "is_class", "expected"),
     [
-        ({16.0: 0.51, 32.0: 0.5, 64.0: 0.51}, 500, True, 80.0),
-        ({16.0: 0.51, 32.0: 0.5, 64.0: 0.51}, 500, False, 42.0),
+        ({16.0: 0.8, 32.0: 0.5, 64.0: 0.8}, 500, True, 80.0),
+        ({16.0: 0.8, 32.0: 0.5, 64.0: 0.8}, 500, False, 42.0),
         ({16.0: 0.99, 32.0: 0.98, 64.0: 0.99}, 500, False, 77.0),
         ({16.0: 0.99, 32.0: 0.98, 64.0: 0.99}, 50, False, 50.0),
         ({2.0: 0.1, 4.0: 0.2, 16.0: 0.3}, 500, False, 2.5),

@@ -30,7 +30,7 @@ class Begun:
         pairs = tuple((first, second) for first, second in self.pairs)
         # A file holds no function that is minimised; the plan does.
         recipe = replace(self.recipe, loss=plan.recipe.loss)
-        return replace(plan, recipe=recipe, unsettled=(), shorter=None, pairs=pairs)
+        return replace(plan, recipe=recipe, unsettled=(), lengths=None, pairs=pairs)
 
 
 @dataclass(frozen=True)

@@ -71,8 +71,8 @@ def name_run(learned: Learned, plan: TrainingPlan, *how: object, is_seeded: bool
     """
     document, arrays = learned.to_state()
     seeds = list(plan.seeds) if is_seeded else len(plan.seeds)
-    shorter = None if plan.shorter is None else plan.shorter.to_state()
-    found_later = (shorter, plan.unsettled, plan.tries_pairs, plan.pairs)
+    lengths = None if plan.lengths is None else [one.to_state() for one in plan.lengths]
+    found_later = (lengths, plan.unsettled, plan.tries_pairs, plan.pairs)
     settings = (plan.architecture, plan.recipe.to_state(), found_later, seeds, how)
     said = [version("catspace"), document, sorted(arrays), repr(settings)]
     digest = hashlib.blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=8)

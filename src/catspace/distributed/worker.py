@@ -192,7 +192,7 @@ def _settle(
     loss, constant, epochs, decay, *smooth = team.sum(said).tolist()
     recipe = replace(plan.recipe, epochs=int(epochs), weight_decay=decay, smooth=tuple(smooth))
     judged = None if math.isnan(constant) else Judged(loss, constant)
-    return replace(plan, recipe=recipe, unsettled=(), shorter=None), judged
+    return replace(plan, recipe=recipe, unsettled=(), lengths=None), judged
 
 
 def _pack_pairs(means: PairMeans | None) -> tuple[Any, ...] | None:

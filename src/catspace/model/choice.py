@@ -5,7 +5,7 @@ held back, small networks are trained on the others with several smoothings, and
 predicts the held-back rows best says the smoothing for the training on all rows. Of few rows, each
 is held back once, in folds. Others are told what the target did for pairs of categories: where that
 helps, so is the whole training. One more learns for half as long: where it comes as far, the
-training on all rows is shorter too.
+training on all rows is shorter too, and where it lags far behind, it is longer.
 """
 
 import math
@@ -59,13 +59,17 @@ _WHOLE_TRAINING, _WHOLE_TRAINING_OF_NOISE = 1.25, 2.5
 # But no more than the rows of a category, or this where they are fewer. Vectors that are drawn much
 # harder never leave *unseen*, and the whole network, other than a small one, learns nothing then.
 _ALWAYS_LEARNED = 32.0
-# Where twice the epochs gain less than this, the whole training has half as many. A share of the
-# loss that is left or of what is explained, whichever is less.
-_WORTH_LEARNING = 0.05
+# Smoothings that lose no more than this beyond the best are as good: a share of the loss that is
+# left or of what is explained, whichever is less. Between two of them is looked at in steps.
+_AS_GOOD, _STEPS_BETWEEN = 0.005, 16
+# Where twice the epochs gain less than the first, the whole training is shorter, and where they
+# gain more than the second, it is longer. Shares of the loss that is left or of what is explained,
+# whichever is less.
+_WORTH_LEARNING, _STILL_LEARNING = 0.05, 0.1
 # Few rows that gain no more than this over a constant may have gained it by chance. A smoothing
 # with which nothing is learned of categories is as good as the constant, and no worse.
 _NOTHING_GAINED, _NOTHING_LEARNED = 0.98, 256.0
-# Pairs are told where that takes away more than this share of the loss.
+# Pairs are told where that takes away more than this share of the loss, and more than more time.
 _WORTH_TELLING = 0.01
 
 
@@ -84,6 +88,13 @@ class Judged:
             if epoch.validation_loss is not None and epoch.epoch >= _FEWEST_EPOCHS
         ]
         return replace(self, loss=min(losses)) if losses else self
+
+    def to_gain(self, loss: float) -> float:
+        """Return beside what a difference is small: what is left of a loss, or what is explained.
+
+        Whichever is less, and 0 where nothing is explained.
+        """
+        return max(0.0, min(loss, self.constant - loss))
 
     @property
     def is_worse_than_constant(self) -> bool:
@@ -134,7 +145,7 @@ def settle(
     if len(rows) > SAMPLE_ROWS:  # what pairs tell is learned from rows in memory
         plan = replace(plan, tries_pairs=False)
     if len(rows) < _ENOUGH_TO_JUDGE:  # how strong the smoothing is can be said, and no more
-        plan = replace(plan, tries_pairs=False, shorter=None)
+        plan = replace(plan, tries_pairs=False, lengths=None)
     if is_tried:
         # Who asks for a thousand epochs and early stopping does not want them in trials.
         n_epochs = min(plan.recipe.epochs, defaults_for(len(rows)).max_epochs)
@@ -142,10 +153,8 @@ def settle(
         best, told = min(losses.values()), min(paired.values(), default=math.inf)
         if _share_of(n_epochs, _EPOCHS) >= _FEWEST_EPOCHS:
             judged = replace(judged, loss=min(best, told))
-            if plan.shorter is not None and _has_learned_all(sooner, best, judged):
-                plan = replace(plan, recipe=plan.shorter)
-        # A loss that somebody has brought along may be below zero.
-        if told < (1 - math.copysign(_WORTH_TELLING, best)) * best:
+            plan = _with_length(plan, sooner - best, judged.to_gain(best))
+        if _are_worth_telling(told, best, sooner):
             plan = replace(plan, pairs=pairs)
             # What networks are told need not be in their vectors, which ask for a smoothing of
             # their own; one network alone does not show it.
@@ -200,7 +209,8 @@ def _for_whole_training(
 
     It is ``most`` at most, whatever they say.
     """
-    found, best = lowest_between(losses), min(losses.values())
+    best = min(losses.values())
+    found = choose_between(losses, _AS_GOOD * judged.to_gain(best))
     noise = 1.0  # of classes, and where a constant is perfect
     if not is_class and judged.constant > 0:
         noise = min(1.0, max(0.0, best / judged.constant))
@@ -218,35 +228,55 @@ def tell_pairs(plan: TrainingPlan, rows: RowSource) -> tuple[TrainingPlan, RowSo
     return plan.tell_pairs(sample_rows(rows, len(rows), np.random.RandomState()))
 
 
-def _has_learned_all(sooner: float, later: float, judged: Judged) -> bool:
-    """Whether the second half of a trial gave little, beside what there was to gain."""
-    to_gain = min(later, judged.constant - later)
-    return sooner - later < _WORTH_LEARNING * max(0.0, to_gain)
+def _with_length(plan: TrainingPlan, gained: float, to_gain: float) -> TrainingPlan:
+    """Return the plan with fewer epochs or with more, by what the second half of a trial gave."""
+    if plan.lengths is None:
+        return plan
+    if gained < _WORTH_LEARNING * to_gain:
+        return replace(plan, recipe=plan.lengths.shorter)
+    if gained > _STILL_LEARNING * to_gain > 0:
+        return replace(plan, recipe=plan.lengths.longer)
+    return plan
 
 
-def lowest_between(losses: Mapping[float, float]) -> float:
-    """Return where a parabola through the best smoothing and those beside it is lowest.
+def _are_worth_telling(told: float, untold: float, sooner: float) -> bool:
+    """Whether pairs take away a part of the loss that more time would not.
 
-    The ratio of two smoothings is what counts, so the parabola is one of their logarithms. It evens
-    out some of the noise of the losses.
+    A network that is still learning gains by everything that it is told. What it would have found
+    by itself is better in its vectors, so pairs must give more than the second half of the time.
+    """
+    to_gain = max(_WORTH_TELLING * abs(untold), sooner - untold)
+    return untold - told > to_gain
+
+
+def choose_between(losses: Mapping[float, float], tolerance: float) -> float:
+    """Return the smoothing that is most like the usual one, of those that do about as well as any.
+
+    Where hardly anything depends on the smoothing, the best of a few small networks is so by
+    chance, and may be the strongest that was tried as well as the weakest. What lies between
+    those that were tried is between their losses; the ratio of two smoothings is what counts.
+
+    Parameters
+    ----------
+    losses : mapping of float to float
+        By the smoothings that were tried.
+    tolerance : float
+        What a smoothing that does as well as the best may lose more than that.
 
     Examples
     --------
-    >>> lowest_between({4.0: 0.52, 16.0: 0.5, 64.0: 0.52})
-    16.0
-    >>> lowest_between({1.0: 0.5, 2.0: 0.51, 4.0: 0.52})
-    1.0
+    >>> choose_between({4.0: 0.505, 16.0: 0.5, 64.0: 0.502}, tolerance=0.005)
+    8.0
+    >>> choose_between({1.0: 0.5, 2.0: 0.51, 4.0: 0.52}, tolerance=0.005)
+    1.414214
     """
-    tried = sorted(losses)
-    place = tried.index(_best(losses))
-    if place in (0, len(tried) - 1):
-        return tried[place]
-    beside = tried[place - 1 : place + 2]
-    bend, slope, _ = np.polyfit(np.log(beside), [losses[smooth] for smooth in beside], 2)
-    if not bend > 0:  # all three are equal, or not numbers
-        return tried[place]
-    lowest = math.exp(-slope / (2 * bend))
-    return min(max(round(lowest, 6), beside[0]), beside[2])
+    tried = np.log(sorted(losses))
+    lost = [losses[smooth] for smooth in sorted(losses)]
+    usual, steps = math.log(_UNTRIED), np.linspace(0, 1, _STEPS_BETWEEN + 1)
+    places = np.union1d(np.outer(tried[:-1], 1 - steps) + np.outer(tried[1:], steps), tried)
+    is_good = np.interp(places, tried, lost) <= min(lost) + tolerance
+    nearest = min(places[is_good], key=lambda place: abs(place - usual))
+    return round(math.exp(nearest), 6)
 
 
 def _share_of(n_epochs: int, share: float) -> int:
@@ -269,7 +299,7 @@ class _Found(NamedTuple):
 
     losses: dict[float, float]
     paired: dict[float, float]  # by networks that are told of pairs; empty where there are none
-    sooner: float  # with the best smoothing in half of the time; NaN where that was not asked for
+    sooner: float  # with the best smoothing in half of the time; NaN where nobody asked for it
     pairs: tuple[Pair, ...]
 
 
@@ -318,7 +348,7 @@ class _Trials:
         trials: dict[str, _Trial] = {}
         if pairs:
             trials["paired"] = _Trial(replace(self._plan, pairs=pairs), smooths)
-        if self._plan.shorter is not None:
+        if pairs or self._plan.lengths is not None:
             trials["sooner"] = _Trial(self._plan, smooths, _EPOCHS / 2)
         return trials
 
