@@ -3,6 +3,7 @@
 import pytest
 
 from catspace.distributed.board import KeptEpochs, open_board
+from catspace.distributed.storage import Storage
 from catspace.model.training import Epoch
 
 
@@ -10,7 +11,7 @@ class Sheet:
     """A board that only remembers."""
 
     def __init__(self):
-        self.epochs = []
+        self.name, self.epochs = "a-fit", []
 
     def write(self, epochs):
         self.epochs += epochs
@@ -20,10 +21,10 @@ def epoch_of(network, number):
     return Epoch(network, number, 0.5, None, 0.001, 1.0, 3)
 
 
-def test_epochs_are_told_of_as_all_workers_reported_them():
+def test_epochs_are_told_of_as_all_workers_reported_them(tmp_path):
     sheet, first, second = Sheet(), epoch_of(0, 2), epoch_of(1, 2)
     said = [KeptEpochs.report([first]), KeptEpochs.report([]), KeptEpochs.report([second])]
-    KeptEpochs(sheet).after_report(None, said, None)
+    KeptEpochs(sheet, Storage(str(tmp_path))).after_report(None, said, None)
     assert sheet.epochs == [first, second]
 
 

@@ -158,6 +158,9 @@ def test_a_fit_that_was_interrupted_goes_on_also_without_a_seed(folder, tmp_path
         fit(regressor(**settings), folder, "sales", storage_path=states, on_epoch=listen)
     assert signal.getsignal(signal.SIGINT) is handler
     n_before = len(epochs)
+    # As if Ray had been killed while it wrote down which states are the last.
+    (note,) = states.glob("*/checkpoint_manager_snapshot.json")
+    note.write_bytes(note.read_bytes()[:100])
     model = fit(regressor(**settings), folder, "sales", storage_path=states, on_epoch=listen)
     assert 3 <= n_before < N_LONG
     assert epochs == list(range(1, N_LONG + 1))

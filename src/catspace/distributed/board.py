@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import Any
 
+import pyarrow as pa
 import ray
 import ray.exceptions
 
@@ -19,6 +20,7 @@ from ray.train.v2.api.callback import UserCallback
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from catspace.distributed.nodes import this_node
+from catspace.distributed.storage import Storage
 from catspace.model.training import Epoch
 
 _LOOK_SECONDS = 0.5
@@ -77,8 +79,8 @@ class KeptEpochs(UserCallback):
     So no epoch is told of that a fit which is called again would run once more.
     """
 
-    def __init__(self, board: Board) -> None:
-        self._board = board
+    def __init__(self, board: Board, storage: Storage) -> None:
+        self._board, self._storage = board, storage
 
     @staticmethod
     def report(epochs: Sequence[Epoch]) -> dict[str, Any]:
@@ -88,7 +90,9 @@ class KeptEpochs(UserCallback):
     def after_report(
         self, run_context: object, metrics: Sequence[Mapping[str, Any]], checkpoint: object
     ) -> None:
-        """Tell of what all workers have reported."""
+        """Keep Ray's note of these states, and tell of what all workers have reported."""
+        with suppress(OSError, pa.ArrowException):  # there is Ray's own
+            self._storage.keep_note(self._board.name)
         self._board.write([Epoch(**epoch) for said in metrics for epoch in said["epochs"]])
 
 

@@ -18,6 +18,11 @@ from catspace.model.plan import TrainingPlan
 from catspace.preparation.learning import Learned
 from catspace.storage.model_file import stream_of
 
+# Where Ray writes down which states of a run are the last of all workers: over what was there, so
+# that a kill in that instant leaves neither. And a copy of the last that was whole.
+_NOTE = "checkpoint_manager_snapshot.json"
+_WHOLE_NOTE = f"{_NOTE}.whole"
+
 
 @dataclass(frozen=True)
 class Storage:
@@ -53,6 +58,27 @@ class Storage:
         finally:
             marker.unlink(missing_ok=True)
 
+    def keep_note(self, run: str) -> None:
+        """Keep a copy of what Ray has written down of a run; it must have finished writing."""
+        filesystem, folder = self._open()
+        whole, new = f"{folder}/{run}/{_WHOLE_NOTE}", f"{folder}/{run}/{_WHOLE_NOTE}.new"
+        filesystem.copy_file(f"{folder}/{run}/{_NOTE}", new)
+        filesystem.move(new, whole)
+
+    def mend_note(self, run: str) -> None:
+        """Put the last whole copy in place of a note that a kill has cut off.
+
+        The states that it speaks of are there: Ray removes them when the next note is written.
+        """
+        filesystem, folder = self._open()
+        note, whole = f"{folder}/{run}/{_NOTE}", f"{folder}/{run}/{_WHOLE_NOTE}"
+        found = filesystem.get_file_info([note, whole])
+        if not found[0].is_file or _is_json(filesystem, note):
+            return
+        filesystem.delete_file(note)  # without a copy there is no state yet
+        if found[1].is_file:
+            filesystem.copy_file(whole, note)
+
     def remove(self, run: str) -> None:
         """Remove what a run has left, which has come to its end."""
         filesystem, folder = self._open()
@@ -62,6 +88,15 @@ class Storage:
     def _open(self) -> tuple[fs.FileSystem, str]:
         filesystem, folder = fs.FileSystem.from_uri(self.path)
         return filesystem, folder
+
+
+def _is_json(filesystem: fs.FileSystem, path: str) -> bool:
+    with filesystem.open_input_stream(path) as file:
+        try:
+            json.loads(file.read())
+        except ValueError:  # also text that is cut off within a character
+            return False
+    return True
 
 
 def name_run(learned: Learned, plan: TrainingPlan, *how: object, is_seeded: bool) -> str:

@@ -28,6 +28,7 @@ class ClusterTraining:
 
     def run(self, rows: SharedRows, board: Board, storage: Storage) -> Results:
         """Train, from the last epoch that a run of the board's name has kept in the storage."""
+        storage.mend_note(board.name)
         assignment = Assignment(
             self.plan, self.n_held_back, self.is_by_network, rows.shares(), board
         )
@@ -39,7 +40,7 @@ class ClusterTraining:
             run_config=RunConfig(
                 name=board.name,
                 storage_path=storage.path,
-                callbacks=[KeptEpochs(board)],  # type: ignore[list-item]
+                callbacks=[KeptEpochs(board, storage)],  # type: ignore[list-item]
                 # Ray would start workers again without asking where their rows are.
                 failure_config=FailureConfig(max_failures=0, controller_failure_limit=0),  # type: ignore[call-arg]
                 checkpoint_config=CheckpointConfig(num_to_keep=1),
