@@ -61,7 +61,7 @@ _WHOLE_TRAINING, _WHOLE_TRAINING_OF_NOISE = 1.25, 2.5
 _ALWAYS_LEARNED = 32.0
 # Smoothings that lose no more than this beyond the best are as good: a share of the loss that is
 # left or of what is explained, whichever is less. Between two of them is looked at in steps.
-_AS_GOOD, _STEPS_BETWEEN = 0.005, 16
+_AS_GOOD, _STEPS_BETWEEN = 0.0025, 16
 # Where twice the epochs gain less than the first, the whole training is shorter, and where they
 # gain more than the second, it is longer. Shares of the loss that is left or of what is explained,
 # whichever is less.
