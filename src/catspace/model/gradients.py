@@ -205,5 +205,6 @@ class WrittenOut:
 
 def _branch(generator: torch.Generator) -> torch.Generator:
     """Return a generator that another thread may draw from, and whose draws follow from this."""
-    seed = torch.randint(2**63 - 1, (), generator=generator)
-    return torch.Generator().manual_seed(int(seed))
+    cpu = torch.device("cpu")
+    seed = torch.randint(2**63 - 1, (), generator=generator, device=cpu, dtype=torch.int64)
+    return torch.Generator(cpu).manual_seed(int(seed))
