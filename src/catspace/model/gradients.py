@@ -22,8 +22,8 @@ from catspace.model.recipe import Recipe
 from catspace.preparation.rows import Rows
 
 # Batches of at least this many rows are computed in halves. Of smaller ones, half of the rows take
-# hardly less time than all of them.
-_ROWS_TO_SPLIT = 512
+# so little less time than all of them that two threads gain nothing, and one thread loses.
+_ROWS_TO_SPLIT = 1024
 # And not where each half would fill gradients of tables with more elements than this.
 _MOST_TO_SPLIT = 1 << 20
 
