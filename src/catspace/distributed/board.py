@@ -90,10 +90,11 @@ class KeptEpochs(UserCallback):
     def after_report(
         self, run_context: object, metrics: Sequence[Mapping[str, Any]], checkpoint: object
     ) -> None:
-        """Keep Ray's note of these states, and tell of what all workers have reported."""
-        with suppress(OSError, pa.ArrowException):  # there is Ray's own
-            self._storage.keep_note(self._board.name)
+        """Tell of what all workers have reported, and keep Ray's note of these states."""
         self._board.write([Epoch(**epoch) for said in metrics for epoch in said["epochs"]])
+        # Last: it is needed where Ray's next note is cut off, and what is kept should be told of.
+        with suppress(OSError, pa.ArrowException):
+            self._storage.keep_note(self._board.name)
 
 
 @contextmanager
