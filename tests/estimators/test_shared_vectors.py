@@ -257,7 +257,7 @@ def test_onnx_gives_the_same_answers(games, model):
     inputs = {name: X[[name]].to_numpy().astype(object) for name in X}
     (found,) = session.run(None, inputs)
     # Outputs near zero are sums of terms that are not: what float32 rounds is a share of those.
-    np.testing.assert_allclose(found.ravel(), model.predict(X), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found.ravel(), model.predict(X), rtol=1e-6, atol=1e-6)
 
 
 def test_no_groups_are_as_none(games):
