@@ -105,14 +105,7 @@ class WrittenOut:
     """Gradients of a network with rectifiers on embeddings, without torch's graph.
 
     It must be made when the network is on its device, and tables know whether their gradients
-    are sparse.
-
-    Parameters
-    ----------
-    network : EntityNetwork
-    recipe : Recipe
-    evidence : Evidence, optional
-        What draws vectors towards *unseen*.
+    are sparse. The parameters are those of `gradients_of`.
     """
 
     def __init__(self, network: EntityNetwork, recipe: Recipe, evidence: Evidence | None) -> None:
