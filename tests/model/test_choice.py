@@ -148,15 +148,16 @@ def test_any_difference_counts_where_nothing_is_tolerated():
 def test_little_gain_is_a_shorter_training_and_much_a_longer_one(gained, n_epochs):
     plan = make_plan(make_rows(10, 2, noise=1), 2, recipe=replace(RECIPE, epochs=12))
     both = [replace(RECIPE, epochs=n) for n in LENGTHS]
-    of_any = choice._with_length(replace(plan, lengths=Lengths(*both)), gained, to_gain=0.5)
+    of_any = choice._with_length(replace(plan, lengths=Lengths(*both)), gained, 0.5, is_clean=True)
     assert of_any.recipe.epochs == n_epochs
-    assert choice._with_length(plan, gained, to_gain=0.5) == plan  # the user has said how long
+    as_it_is = choice._with_length(plan, gained, 0.5, is_clean=True)
+    assert as_it_is == plan  # the user has said how long
 
 
-def test_what_explains_nothing_is_not_trained_for_longer():
+def test_what_explains_little_is_not_trained_for_longer():
     plan = make_plan(make_rows(10, 2, noise=1), 2, recipe=replace(RECIPE, epochs=12))
     both = [replace(RECIPE, epochs=n) for n in LENGTHS]
-    found = choice._with_length(replace(plan, lengths=Lengths(*both)), 0.2, to_gain=0.0)
+    found = choice._with_length(replace(plan, lengths=Lengths(*both)), 0.2, 0.5, is_clean=False)
     assert found.recipe.epochs == 12
 
 

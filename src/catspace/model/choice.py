@@ -66,6 +66,8 @@ _AS_GOOD, _STEPS_BETWEEN = 0.0025, 16
 # gain more than the second, it is longer. Shares of the loss that is left or of what is explained,
 # whichever is less.
 _WORTH_LEARNING, _STILL_LEARNING = 0.05, 0.1
+# The latter only where at least a quarter of the constant's loss is explained.
+_CLEAN = 0.75
 # Few rows that gain no more than this over a constant may have gained it by chance. A smoothing
 # with which nothing is learned of categories is as good as the constant, and no worse.
 _NOTHING_GAINED, _NOTHING_LEARNED = 0.98, 256.0
@@ -153,7 +155,8 @@ def settle(
         best, told = min(losses.values()), min(paired.values(), default=math.inf)
         if _share_of(n_epochs, _EPOCHS) >= _FEWEST_EPOCHS:
             judged = replace(judged, loss=min(best, told))
-            plan = _with_length(plan, sooner - best, judged.to_gain(best))
+            is_clean = best < _CLEAN * judged.constant
+            plan = _with_length(plan, sooner - best, judged.to_gain(best), is_clean=is_clean)
         if _are_worth_telling(told, best, sooner):
             plan = replace(plan, pairs=pairs)
             # What networks are told need not be in their vectors, which ask for a smoothing of
@@ -228,13 +231,18 @@ def tell_pairs(plan: TrainingPlan, rows: RowSource) -> tuple[TrainingPlan, RowSo
     return plan.tell_pairs(sample_rows(rows, len(rows), np.random.RandomState()))
 
 
-def _with_length(plan: TrainingPlan, gained: float, to_gain: float) -> TrainingPlan:
-    """Return the plan with fewer epochs or with more, by what the second half of a trial gave."""
+def _with_length(
+    plan: TrainingPlan, gained: float, to_gain: float, *, is_clean: bool
+) -> TrainingPlan:
+    """Return the plan with fewer epochs or with more, by what the second half of a trial gave.
+
+    Where there is mostly noise, a gain may be one by chance, and more epochs learn it by heart.
+    """
     if plan.lengths is None:
         return plan
     if gained < _WORTH_LEARNING * to_gain:
         return replace(plan, recipe=plan.lengths.shorter)
-    if gained > _STILL_LEARNING * to_gain > 0:
+    if is_clean and gained > _STILL_LEARNING * to_gain:
         return replace(plan, recipe=plan.lengths.longer)
     return plan
 
