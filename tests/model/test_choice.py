@@ -162,6 +162,24 @@ def test_what_explains_little_is_not_trained_for_longer():
 
 
 @pytest.mark.parametrize(
+    ("loss", "n_judges", "is_by_chance"),
+    [
+        (0.99, 450, True),
+        (0.96, 450, False),
+        (0.99, 20_000, False),
+        (1.01, 20_000, True),
+        (0.94, 100, True),
+    ],
+)
+def test_few_rows_that_judge_must_gain_more_than_many(loss, n_judges, is_by_chance):
+    assert choice._is_by_chance(loss, 1.0, n_judges) == is_by_chance
+
+
+def test_a_loss_below_zero_is_never_taken_for_chance():
+    assert not choice._is_by_chance(-0.5, -0.4, 100)
+
+
+@pytest.mark.parametrize(
     ("told", "untold", "sooner", "is_worth_it"),
     [
         (0.90, 1.00, 1.02, True),

@@ -68,9 +68,10 @@ _AS_GOOD, _STEPS_BETWEEN = 0.0025, 16
 _WORTH_LEARNING, _STILL_LEARNING = 0.05, 0.1
 # The latter only where at least a quarter of the constant's loss is explained.
 _CLEAN = 0.75
-# Few rows that gain no more than this over a constant may have gained it by chance. A smoothing
-# with which nothing is learned of categories is as good as the constant, and no worse.
-_NOTHING_GAINED, _NOTHING_LEARNED = 0.98, 256.0
+# What one row that judges may gain over a constant by chance, as a share; many gain the less, by
+# the root of their number (1,000 rows 2 %). A smoothing with which nothing is learned of categories
+# is as good as the constant, and no worse.
+_GAINED_BY_CHANCE, _NOTHING_LEARNED = 0.63, 256.0
 # Pairs are told where that takes away more than this share of the loss, and more than more time.
 _WORTH_TELLING = 0.01
 
@@ -165,9 +166,9 @@ def settle(
         is_class = plan.recipe.loss == "log_loss"
         most = max(_ALWAYS_LEARNED, _rows_of_a_category(plan, len(rows)))
         smooth = _for_whole_training(losses, judged, most, is_class=is_class)
-        is_doubtful = best > _NOTHING_GAINED * judged.constant
-        if len(rows) < _ENOUGH_TO_JUDGE and is_doubtful and judged.constant > 0:
-            smooth = _NOTHING_LEARNED
+        n_judges = sum(len(split.judging) for split in splits)
+        if _is_by_chance(min(best, told), judged.constant, n_judges):
+            plan, smooth = replace(plan, pairs=()), _NOTHING_LEARNED
         plan = plan.smoothed(smooth)
     # Small networks that learned for a short time from parts of few rows are no proof that there is
     # nothing to learn.
@@ -245,6 +246,12 @@ def _with_length(
     if is_clean and gained > _STILL_LEARNING * to_gain:
         return replace(plan, recipe=plan.lengths.longer)
     return plan
+
+
+def _is_by_chance(loss: float, constant: float, n_judges: int) -> bool:
+    """Whether so many rows cannot tell a loss from that of a constant."""
+    gain = _GAINED_BY_CHANCE / math.sqrt(n_judges)
+    return constant > 0 and loss > (1 - gain) * constant
 
 
 def _are_worth_telling(told: float, untold: float, sooner: float) -> bool:
