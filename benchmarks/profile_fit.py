@@ -25,7 +25,7 @@ from speed import TABLES, load
 import catspace.estimators.fitting as fitting
 from catspace import EmbeddingRegressor
 from catspace.estimators.fitting import Fit
-from catspace.model import choice
+from catspace.model import trials
 from catspace.model.training import Training
 from catspace.preparation.prepare import Preparation
 
@@ -37,7 +37,7 @@ PARTS = {
     "reading and encoding": (Preparation, "prepare"),
     "plan": (Fit, "plan"),
     "trials": (fitting, "settle"),
-    "of them the search for pairs": (choice, "choose_pairs"),
+    "of them the search for pairs": (trials, "choose_pairs"),
     "training": (fitting, "train_networks"),
     "finishing": (fitting, "finish"),
 }
@@ -103,13 +103,13 @@ def least(
 
 def steps_of(name: str) -> Mapping[str, float]:
     """Return the milliseconds of a step of small networks, by how many are computed together."""
-    from catspace.model.trials import SmallNetworks  # which not every commit has
+    from catspace.model.small_networks import SmallNetworks  # which not every commit has
 
     plan, rows = settled(name)
     cpu, batch = torch.device("cpu"), plan.recipe.batch_size
     rows = rows.take(slice(0, STEPS * batch))
     recipe = replace(plan.smoothed(4.0).recipe, epochs=1000)
-    shape = choice._small(plan)
+    shape = trials.small_shape(plan)
     n_columns = len(shape.n_codes)
     epochs: dict[str, Any] = {
         "by itself": Training(

@@ -4,7 +4,7 @@ import pytest
 
 from catspace.distributed.board import KeptEpochs, open_board
 from catspace.distributed.storage import Storage
-from catspace.model.training import Epoch
+from catspace.model.turns import Epoch
 
 
 class Sheet:

@@ -348,7 +348,7 @@ def test_an_interruption_keeps_a_usable_model_and_says_so(shops, monkeypatch):
     def watch(self, epoch):
         first_epoch.set()
 
-    monkeypatch.setattr("catspace.model.training.wait", interrupted_wait)
+    monkeypatch.setattr("catspace.model.turns.wait", interrupted_wait)
     monkeypatch.setattr("catspace.model.progress.TrainingProgress.__call__", watch)
     endless = EmbeddingRegressor(max_epochs=10**6, n_networks=3, smooth=8, random_state=0)
     with pytest.warns(CatspaceWarning, match=r"^Training was interrupted\. The model keeps"):
@@ -364,7 +364,7 @@ def test_an_interruption_before_the_first_epoch_ends_is_passed_on(shops, monkeyp
     def interrupted_wait(futures):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("catspace.model.training.wait", interrupted_wait)
+    monkeypatch.setattr("catspace.model.turns.wait", interrupted_wait)
     endless = {"batch_size": 1, "hidden_layer_sizes": (2000, 2000)}  # an epoch of many seconds
     with pytest.raises(KeyboardInterrupt):
         EmbeddingRegressor(random_state=0, **endless).fit(X, y)

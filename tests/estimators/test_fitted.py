@@ -12,7 +12,7 @@ from catspace import EmbeddingClassifier, EmbeddingEncoder, EmbeddingRegressor, 
 from catspace.data.encoding import Encoded
 from catspace.estimators.fitted import Fitted
 from catspace.exceptions import ModelFileError
-from catspace.model.training import Epoch
+from catspace.model.turns import Epoch
 from catspace.storage import model_file
 
 FAST = {"max_epochs": 3, "batch_size": 50, "random_state": 0}

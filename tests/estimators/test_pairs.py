@@ -7,7 +7,7 @@ import pytest
 import catspace
 from catspace import EmbeddingClassifier, EmbeddingRegressor
 from catspace.exceptions import ModelFileError, ParameterError
-from catspace.model import choice
+from catspace.model import trials
 from catspace.storage import model_file
 
 QUICK = {"max_epochs": 2, "smooth": 4, "random_state": 0}
@@ -37,7 +37,7 @@ def test_auto_finds_the_date_and_does_better_with_it(trips):
 
 
 def test_nothing_is_tried_where_smoothing_is_a_number(trips, monkeypatch):
-    monkeypatch.setattr(choice, "choose_pairs", lambda *_: pytest.fail("looked for pairs"))
+    monkeypatch.setattr(trials, "choose_pairs", lambda *_: pytest.fail("looked for pairs"))
     X, y = trips
     assert EmbeddingRegressor(**QUICK).fit(X, y).pairs_ == []
 

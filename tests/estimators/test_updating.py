@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 import catspace
 from catspace import EmbeddingClassifier, EmbeddingEncoder, EmbeddingRegressor, to_onnx
 from catspace.exceptions import InputError, InterruptedWarning
-from catspace.model import training
+from catspace.model import turns
 from catspace.model.known import Known
 from catspace.model.optimizer import Shares
 
@@ -467,14 +467,14 @@ def test_after_an_interruption_the_model_is_as_it_was(epoch, monkeypatch):
     X, y = TUESDAY
     model = fitted(n_networks=2, n_jobs=1)
     before = state_of(model)
-    wait = training.wait
+    wait = turns.wait
 
     def interrupted(futures):
         reached.wait(timeout=60)
         raise KeyboardInterrupt
 
     reached = threading.Event()
-    monkeypatch.setattr(training, "wait", interrupted)
+    monkeypatch.setattr(turns, "wait", interrupted)
     with (
         pytest.warns(InterruptedWarning, match="The model is as it was before it"),
         pytest.raises(KeyboardInterrupt),
@@ -483,5 +483,5 @@ def test_after_an_interruption_the_model_is_as_it_was(epoch, monkeypatch):
             X, y, on_epoch=lambda found: found["epoch"] >= 6 + epoch and reached.set()
         )
     assert state_of(model) == before
-    monkeypatch.setattr(training, "wait", wait)
+    monkeypatch.setattr(turns, "wait", wait)
     assert state_of(model.partial_fit(X, y)) == state_of(updated(n_networks=2))

@@ -8,13 +8,13 @@ import torch
 
 from catspace import EmbeddingClassifier, EmbeddingRegressor
 from catspace.exceptions import NothingLearnedWarning
-from catspace.model import choice
+from catspace.model import choice, trials
 from catspace.model.architecture import Architecture
 from catspace.model.choice import Judged, settle
 from catspace.model.losses import LOSSES, constant_loss
 from catspace.model.plan import Lengths, TrainingPlan
 from catspace.model.recipe import Recipe, defaults_for
-from catspace.model.training import Epoch
+from catspace.model.turns import Epoch
 from catspace.preparation.rows import Rows
 
 RECIPE = Recipe("squared_error", 10, 64, 0.01, 0.1, smooth=(0.0,))
@@ -68,26 +68,26 @@ def test_the_length_of_the_training_follows_what_time_gives_small_networks(
     assert (found.recipe.epochs, found.recipe.weight_decay) == (n_epochs, LENGTHS[n_epochs])
     assert found.recipe.smooth[0] > 0
     # Nor is it tried where the user has said how long: all smoothings together are one training.
-    lengths, run = [], choice.run_side_by_side
+    lengths, run = [], trials.run_side_by_side
 
     def counted(trainings, *arguments, **options):
         lengths.extend(training.recipe.epochs for training in trainings)
         return run(trainings, *arguments, **options)
 
-    monkeypatch.setattr(choice, "run_side_by_side", counted)
+    monkeypatch.setattr(trials, "run_side_by_side", counted)
     kept, _ = settle(replace(plan, lengths=None), rows, None)
     assert kept.recipe.epochs == 12
     assert lengths == [6]
 
 
 def test_trials_are_no_longer_than_those_of_the_default_however_long_the_training(monkeypatch):
-    rows, lengths, run = make_rows(2_500, 20, noise=0.5), [], choice.run_side_by_side
+    rows, lengths, run = make_rows(2_500, 20, noise=0.5), [], trials.run_side_by_side
 
     def counted(trainings, *arguments, **options):
         lengths.extend(training.recipe.epochs for training in trainings)
         return run(trainings, *arguments, **options)
 
-    monkeypatch.setattr(choice, "run_side_by_side", counted)
+    monkeypatch.setattr(trials, "run_side_by_side", counted)
     plan = make_plan(rows, 20, recipe=replace(RECIPE, epochs=10**6))
     found, _ = settle(plan, rows, None)
     assert lengths == [math.ceil(defaults_for(2_500).max_epochs / 2)]
@@ -200,15 +200,15 @@ def test_pairs_must_give_more_than_more_time_would(told, untold, sooner, is_wort
 def test_large_networks_are_tried_one_by_one_and_come_to_the_same_choice(monkeypatch, most, size):
     rows = make_rows(4_000, 400, noise=3.0)
     together, judged = settle(make_plan(rows, 400), rows, None)
-    n_networks, run = [], choice.run_side_by_side
+    n_networks, run = [], trials.run_side_by_side
 
     def counted(trainings, *arguments, **options):
         found = run(trainings, *arguments, **options)
         n_networks.extend(len(result.losses) for result in found)
         return found
 
-    monkeypatch.setattr(choice, "run_side_by_side", counted)
-    monkeypatch.setattr(choice, most, size - 1)
+    monkeypatch.setattr(trials, "run_side_by_side", counted)
+    monkeypatch.setattr(trials, most, size - 1)
     alone, judged_alone = settle(make_plan(rows, 400), rows, None)
     assert n_networks == [1] * 4
     assert alone.recipe.smooth == together.recipe.smooth
@@ -250,7 +250,7 @@ def test_of_few_rows_each_is_held_back_once():
 
 def test_few_rows_of_very_many_categories_are_not_tried(monkeypatch):
     rows = make_rows(1_500, 300, noise=1.0)
-    monkeypatch.setattr(choice, "_MOST_IN_TABLES", 303 * 8 - 1)
+    monkeypatch.setattr(trials, "_MOST_IN_TABLES", 303 * 8 - 1)
     plan, judged = settle(make_plan(rows, 300), rows, None)
     assert plan.recipe.smooth == (8.0,)
     assert judged is None
@@ -307,12 +307,12 @@ def test_rows_that_are_held_back_already_are_the_judges(monkeypatch):
     rows, judges = make_rows(3_000, 300, noise=1.0), make_rows(200, 300, noise=1.0)
     sizes = []
 
-    class Trials(choice._Trials):
+    class Trials(choice.Trials):
         def __init__(self, plan, splits, *others):
             sizes.extend(len(rows) for split in splits for rows in split)
             super().__init__(plan, splits, *others)
 
-    monkeypatch.setattr(choice, "_Trials", Trials)
+    monkeypatch.setattr(choice, "Trials", Trials)
     settle(make_plan(rows, 300), rows, judges)
     assert sizes == [3_000, 200]
 
@@ -324,7 +324,7 @@ def test_ctrl_c_ends_the_trials(monkeypatch):
         stop.set()
         return []
 
-    monkeypatch.setattr(choice, "run_side_by_side", interrupted)
+    monkeypatch.setattr(trials, "run_side_by_side", interrupted)
     with pytest.raises(KeyboardInterrupt):
         settle(make_plan(rows, 300), rows, None)
 

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from catspace import EmbeddingRegressor
 from catspace.model.progress import TrainingProgress
-from catspace.model.training import Epoch
+from catspace.model.turns import Epoch
 
 
 def show(*, verbose, is_terminal, n_epochs=40):

@@ -96,7 +96,7 @@ def test_an_interruption_keeps_the_best_so_far(monkeypatch):
         raise KeyboardInterrupt
 
     third_epoch = threading.Event()
-    monkeypatch.setattr("catspace.model.training.wait", interrupted_wait)
+    monkeypatch.setattr("catspace.model.turns.wait", interrupted_wait)
 
     def listener(epoch):
         if epoch.epoch == 3:

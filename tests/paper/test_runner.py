@@ -145,7 +145,7 @@ def test_a_network_that_ctrl_c_cut_short_is_no_number(sales, tmp_path, monkeypat
     def watch(self, epoch):
         first_epoch.set()
 
-    monkeypatch.setattr("catspace.model.training.wait", interrupted_wait)
+    monkeypatch.setattr("catspace.model.turns.wait", interrupted_wait)
     monkeypatch.setattr("catspace.model.progress.TrainingProgress.__call__", watch)
     with pytest.raises(KeyboardInterrupt):
         run(sales, tmp_path, only=["network:ee"])

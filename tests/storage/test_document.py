@@ -15,7 +15,7 @@ from catspace.exceptions import ModelFileError
 from catspace.model.architecture import Architecture
 from catspace.model.layers import ACTIVATIONS
 from catspace.model.recipe import CUSTOM, REGRESSION_LOSSES, Recipe
-from catspace.model.training import Epoch
+from catspace.model.turns import Epoch
 from catspace.storage import model_form
 from tests.storage.crafting import arrow_stream, bounded_memory, run_campaign, sign, take_apart
 from tests.storage.small_models import SETTINGS, X, save_classifier, save_regressor, y

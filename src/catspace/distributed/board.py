@@ -21,7 +21,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from catspace.distributed.nodes import this_node
 from catspace.distributed.storage import Storage
-from catspace.model.training import Epoch
+from catspace.model.turns import Epoch
 
 _LOOK_SECONDS = 0.5
 _NAMESPACE = "catspace"

@@ -22,7 +22,7 @@ import torch
 from catspace.distributed.board import Board, KeptEpochs
 from catspace.distributed.rows import Share
 from catspace.distributed.states import Begun, open_kept, write_states
-from catspace.model.choice import Judged, settle, tell_pairs
+from catspace.model.choice import Judged, settle
 from catspace.model.losses import check_loss
 from catspace.model.memory import available_memory
 from catspace.model.network import EntityNetwork
@@ -30,7 +30,8 @@ from catspace.model.pairs import PairMeans
 from catspace.model.plan import TrainingPlan
 from catspace.model.recipe import Recipe
 from catspace.model.team import Alone, Processes
-from catspace.model.training import Epoch, Trained, Training
+from catspace.model.training import Trained, Training
+from catspace.model.turns import Epoch
 from catspace.preparation.encoding import HoldBack, fill_caches
 from catspace.preparation.rows import CachedRows
 
@@ -80,7 +81,7 @@ def work(config: dict[str, Any]) -> None:
             plan, judged = kept.begun.settled(plan), kept.begun.judged
         check_loss(plan.recipe, rows, plan.architecture.n_outputs)
         begun = Begun(digest, list(plan.seeds), plan.recipe, judged, plan.pairs)
-        plan, learned_from = tell_pairs(plan, rows)
+        plan, learned_from = plan.tell_pairs(rows)
         trainings = [
             Training(
                 index,

@@ -20,7 +20,7 @@ from catspace.estimators.parameters import pack_parameter, unpack_parameter
 from catspace.estimators.shared import SharedParameters
 from catspace.estimators.updating import update
 from catspace.exceptions import InputError, shorten
-from catspace.model.plan import make_device
+from catspace.model.device import make_device
 from catspace.model.settings import plain_torch
 from catspace.preparation.prepare import Given, Prepared
 from catspace.validation import check_column_names

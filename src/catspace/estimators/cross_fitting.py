@@ -21,7 +21,7 @@ from catspace.model.plan import TrainingPlan
 from catspace.model.progress import TrainingProgress
 from catspace.model.relearning import MeanVectors, Part, relearn_vectors
 from catspace.model.settings import plain_torch
-from catspace.model.training import Epoch
+from catspace.model.turns import Epoch
 from catspace.preparation.prepare import Given, Prepared, count_held_back
 from catspace.preparation.rows import Rows
 from catspace.preparation.tables import OneBlock, is_read_in_blocks

@@ -22,7 +22,7 @@ from catspace.model.plan import network_prefixes
 from catspace.model.prediction import predict
 from catspace.model.recipe import Recipe
 from catspace.model.settings import plain_torch
-from catspace.model.training import Epoch
+from catspace.model.turns import Epoch
 from catspace.preparation.learning import Learned
 from catspace.storage import model_file
 from catspace.storage.document import check_array

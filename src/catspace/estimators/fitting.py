@@ -17,14 +17,16 @@ from catspace.data.target_statistics import check_class_weight
 from catspace.estimators.fitted import Fitted
 from catspace.exceptions import InterruptedWarning, NothingLearnedWarning, ParameterError, warn
 from catspace.model.calibration import find_shifts
-from catspace.model.choice import Judged, are_tried, settle, tell_pairs
+from catspace.model.choice import Judged, are_tried, settle
+from catspace.model.device import parse_device
 from catspace.model.losses import check_loss
 from catspace.model.memory import available_memory, show_bytes
-from catspace.model.plan import TrainingPlan, check_parameters, make_plan, parse_device
+from catspace.model.plan import TrainingPlan, check_parameters, make_plan
 from catspace.model.progress import TrainingProgress
 from catspace.model.recipe import Recipe
 from catspace.model.settings import plain_torch
-from catspace.model.training import Epoch, Listener, Trained, train_networks
+from catspace.model.training import Trained, train_networks
+from catspace.model.turns import Epoch, Listener
 from catspace.model.updating import Update
 from catspace.preparation.given import read_given
 from catspace.preparation.learning import Learned
@@ -157,7 +159,7 @@ class Fit:
                 tell(plan.describe_smoothing())
                 if plan.pairs:
                     tell(plan.describe_pairs())
-                plan, rows = tell_pairs(plan, rows)
+                plan, rows = plan.tell_pairs(rows)
                 trained = train_networks(
                     plan.architecture,
                     rows,

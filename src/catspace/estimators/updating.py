@@ -9,7 +9,8 @@ from catspace.estimators.fitted import Fitted
 from catspace.estimators.fitting import Fit, OnEpoch
 from catspace.exceptions import InterruptedWarning, warn
 from catspace.model.memory import available_memory, show_bytes
-from catspace.model.training import Epoch, train_networks
+from catspace.model.training import train_networks
+from catspace.model.turns import Epoch
 from catspace.model.updating import Update
 from catspace.preparation.prepare import Given
 from catspace.preparation.updating import prepare_more

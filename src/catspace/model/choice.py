@@ -9,32 +9,20 @@ training on all rows is shorter too, and where it lags far behind, it is longer.
 """
 
 import math
-import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
 
 from catspace.data.vocabulary import N_SPECIAL
-from catspace.model.architecture import Architecture
 from catspace.model.losses import constant_loss
-from catspace.model.pairs import Pair, choose_pairs
 from catspace.model.plan import TrainingPlan
 from catspace.model.recipe import defaults_for
-from catspace.model.training import Epoch, Runnable, run_side_by_side
-from catspace.model.trials import Tried, are_computed_together, small_networks
-from catspace.preparation.rows import Rows, RowSource, sample_rows
+from catspace.model.trials import Split, Trials, epochs_of_trial, is_large, small_shape
+from catspace.model.turns import Epoch
+from catspace.preparation.rows import RowSource, sample_rows
 
-# What is tried, all of them at once.
-_SMOOTHS = (1.0, 2.0, 4.0, 16.0, 32.0, 64.0)
-# Networks with more elements than this in their tables, or in the vectors of a batch, take as long
-# together as one by one (Rossmann's have 24,576 in a batch of 512 rows), and six times the memory.
-# Of them two are tried first, side by side; then those on the side of the better one.
-_MOST_IN_TABLES, _MOST_IN_BATCH = 1 << 20, 20_000
-_FIRST = (4.0, 16.0)
-_LOWER, _UPPER = (1.0, 2.0), (32.0, 64.0)
 # Taken where there are too few rows to tell one smoothing from another.
 _UNTRIED = 8.0
 _FEWEST_ROWS = 200
@@ -43,11 +31,6 @@ _ENOUGH_TO_JUDGE, _FOLDS = 2_000, 4
 # Rows that are looked at where there are more of them, and the share that is held back.
 SAMPLE_ROWS = 500_000
 _HELD_BACK = 0.1
-# A trial has a network of this size, and this share of the epochs.
-_MOST_DIMS, _HIDDEN = 8, (64, 32)
-_EPOCHS = 0.5
-# And batches of this size at least: a step of a small network takes as long with half the rows.
-_SMALLEST_BATCH = 64
 # After fewer epochs a network may well be worse than a constant; that says nothing.
 _FEWEST_EPOCHS = 3
 # What trials find is multiplied by this for the whole training, which has more epochs and more
@@ -113,7 +96,7 @@ def are_tried(plan: TrainingPlan, n_samples: int) -> bool:
     """
     if not plan.unsettled:
         return False
-    return n_samples >= (_ENOUGH_TO_JUDGE if _is_large(_small(plan), 1) else _FEWEST_ROWS)
+    return n_samples >= (_ENOUGH_TO_JUDGE if is_large(small_shape(plan), 1) else _FEWEST_ROWS)
 
 
 def settle(
@@ -152,9 +135,9 @@ def settle(
     if is_tried:
         # Who asks for a thousand epochs and early stopping does not want them in trials.
         n_epochs = min(plan.recipe.epochs, defaults_for(len(rows)).max_epochs)
-        losses, paired, sooner, pairs = _Trials(plan, splits, n_epochs, n_jobs).find()
+        losses, paired, sooner, pairs = Trials(plan, splits, n_epochs, n_jobs).find()
         best, told = min(losses.values()), min(paired.values(), default=math.inf)
-        if _share_of(n_epochs, _EPOCHS) >= _FEWEST_EPOCHS:
+        if epochs_of_trial(n_epochs) >= _FEWEST_EPOCHS:
             judged = replace(judged, loss=min(best, told))
             is_clean = best < _CLEAN * judged.constant
             plan = _with_length(plan, sooner - best, judged.to_gain(best), is_clean=is_clean)
@@ -175,27 +158,18 @@ def settle(
     return plan, judged if len(splits) == 1 else None
 
 
-class _Split(NamedTuple):
-    """Rows to learn from, and others to judge by."""
-
-    learning: Rows
-    judging: Rows
-
-
-def _split(
-    rows: RowSource, judges: RowSource | None, random: np.random.RandomState
-) -> list[_Split]:
+def _split(rows: RowSource, judges: RowSource | None, random: np.random.RandomState) -> list[Split]:
     """Return rows that are held back, each time beside the others; one split, or a few folds."""
     known = sample_rows(rows, SAMPLE_ROWS, random)
     if judges is not None:
-        return [_Split(known, sample_rows(judges, SAMPLE_ROWS, random))]
+        return [Split(known, sample_rows(judges, SAMPLE_ROWS, random))]
     order = torch.from_numpy(random.permutation(len(known)))
     if len(rows) >= _ENOUGH_TO_JUDGE:
         n_held_back = round(_HELD_BACK * len(known))
-        return [_Split(known.take(order[n_held_back:]), known.take(order[:n_held_back]))]
+        return [Split(known.take(order[n_held_back:]), known.take(order[:n_held_back]))]
     folds = torch.arange(len(known)) % _FOLDS
     return [
-        _Split(known.take(order[folds != fold]), known.take(order[folds == fold]))
+        Split(known.take(order[folds != fold]), known.take(order[folds == fold]))
         for fold in range(_FOLDS)
     ]
 
@@ -220,16 +194,6 @@ def _for_whole_training(
         noise = min(1.0, max(0.0, best / judged.constant))
     factor = _WHOLE_TRAINING + (_WHOLE_TRAINING_OF_NOISE - _WHOLE_TRAINING) * noise**4
     return float(f"{min(factor * found, most):.2g}")
-
-
-def tell_pairs(plan: TrainingPlan, rows: RowSource) -> tuple[TrainingPlan, RowSource]:
-    """Return the plan with what rows tell about its pairs, and the rows, told by each other.
-
-    Where there are no pairs, both are returned as they are. Otherwise rows are in memory then.
-    """
-    if not plan.pairs:
-        return plan, rows
-    return plan.tell_pairs(sample_rows(rows, len(rows), np.random.RandomState()))
 
 
 def _with_length(
@@ -292,151 +256,3 @@ def choose_between(losses: Mapping[float, float], tolerance: float) -> float:
     is_good = np.interp(places, tried, lost) <= min(lost) + tolerance
     nearest = min(places[is_good], key=lambda place: abs(place - usual))
     return round(math.exp(nearest), 6)
-
-
-def _share_of(n_epochs: int, share: float) -> int:
-    return max(1, math.ceil(share * n_epochs))
-
-
-_Name = TypeVar("_Name")
-
-
-class _Trial(NamedTuple):
-    """Small networks that are to learn from the rows of each split, one with each smoothing."""
-
-    plan: TrainingPlan
-    smooths: Sequence[float]
-    share: float = _EPOCHS  # of the epochs of the whole training
-
-
-class _Found(NamedTuple):
-    """What the judging rows lose with each smoothing that was worth a try."""
-
-    losses: dict[float, float]
-    paired: dict[float, float]  # by networks that are told of pairs; empty where there are none
-    sooner: float  # with the best smoothing in half of the time; NaN where nobody asked for it
-    pairs: tuple[Pair, ...]
-
-
-class _Trials:
-    """Small networks that learn from some rows and are judged by others.
-
-    Parameters
-    ----------
-    plan : TrainingPlan
-        Of the whole training.
-    splits : sequence of _Split
-    n_epochs : int
-        Of which trials have a share.
-    n_jobs : int
-    """
-
-    def __init__(
-        self, plan: TrainingPlan, splits: Sequence[_Split], n_epochs: int, n_jobs: int
-    ) -> None:
-        self._plan, self._n_epochs, self._n_jobs = plan, n_epochs, n_jobs
-        self._splits = [
-            _Split(split.learning.to(plan.device), split.judging.to(plan.device))
-            for split in splits
-        ]
-
-    def find(self) -> _Found:
-        """Return what is lost with each smoothing, also by those who are told of pairs."""
-        shape, pairs, rows = self._plan.architecture, tuple[Pair, ...](), self._splits[0].learning
-        if self._plan.tries_pairs and not self._plan.pairs:
-            pairs = choose_pairs(
-                rows, shape.n_codes, shape.n_outputs, self._plan.seeds[0], shape.lists
-            )
-        small, batch_size = _small(self._plan), self._plan.recipe.batch_size
-        if _is_large(small, batch_size) or not are_computed_together(small, self._plan.starts):
-            losses = self._losses_one_by_one()
-            others = self._run(self._variants(pairs, [_best(losses)]))
-        else:
-            plain = {"plain": _Trial(self._plan, _SMOOTHS)}
-            others = self._run(plain | self._variants(pairs, _SMOOTHS))
-            losses = others["plain"]
-        sooner = others.get("sooner", {}).get(_best(losses), math.nan)
-        return _Found(losses, others.get("paired", {}), sooner, pairs)
-
-    def _variants(self, pairs: tuple[Pair, ...], smooths: Sequence[float]) -> dict[str, _Trial]:
-        """Return what else is tried: to tell of pairs, and to learn for half of the time."""
-        trials: dict[str, _Trial] = {}
-        if pairs:
-            trials["paired"] = _Trial(replace(self._plan, pairs=pairs), smooths)
-        if pairs or self._plan.lengths is not None:
-            trials["sooner"] = _Trial(self._plan, smooths, _EPOCHS / 2)
-        return trials
-
-    def _losses_one_by_one(self) -> dict[float, float]:
-        losses = self._losses(_FIRST)
-        further = _LOWER if losses[_FIRST[0]] <= losses[_FIRST[1]] else _UPPER
-        return losses | self._losses(further)
-
-    def _losses(self, smooths: Sequence[float]) -> dict[float, float]:
-        """Return what is lost with each of some smoothings, each tried by itself."""
-        alone = {smooth: _Trial(self._plan, [smooth]) for smooth in smooths}
-        return {smooth: losses[smooth] for smooth, losses in self._run(alone).items()}
-
-    def _run(self, trials: Mapping[_Name, _Trial]) -> dict[_Name, dict[float, float]]:
-        """Return what the judging rows lose with each smoothing of each trial."""
-        if not trials:
-            return {}
-        stop = threading.Event()
-        trainings = list[Runnable[Tried]]()
-        for trial in trials.values():
-            for split in self._splits:
-                trainings.append(self._begin(len(trainings), trial, split, stop))
-        tried = run_side_by_side(trainings, stop, n_jobs=self._n_jobs)
-        if stop.is_set():  # by Ctrl-C; there is nothing yet to keep
-            raise KeyboardInterrupt
-        lost = np.array([result.losses for result in tried]).reshape(
-            len(trials), len(self._splits), -1
-        )
-        return {
-            name: dict(zip(trial.smooths, losses.mean(axis=0).tolist(), strict=True))
-            for (name, trial), losses in zip(trials.items(), lost, strict=True)
-        }
-
-    def _begin(
-        self, index: int, trial: _Trial, split: _Split, stop: threading.Event
-    ) -> Runnable[Tried]:
-        """Return the networks of a trial that learn from the rows of one split."""
-        plan, rows = tell_pairs(trial.plan, split.learning)
-        recipe = plan.recipe.cut_short(_share_of(self._n_epochs, trial.share))
-        return small_networks(
-            index,
-            _small(plan),
-            rows,
-            split.judging,
-            replace(recipe, batch_size=max(recipe.batch_size, _SMALLEST_BATCH)),
-            [plan.smoothed(smooth).recipe.smooth for smooth in trial.smooths],
-            plan.seeds[0],
-            edges=plan.edges,
-            pairs=plan.pair_means,
-            starts=plan.starts,
-            device=plan.device,
-            stop=stop,
-        )
-
-
-def _best(losses: Mapping[float, float]) -> float:
-    return min(losses, key=lambda smooth: losses[smooth])
-
-
-def _small(plan: TrainingPlan) -> Architecture:
-    """Return the shape of a network that is tried."""
-    shape = plan.architecture
-    # Vectors that are given have as many dimensions as they have.
-    dims = tuple(
-        dim if table in plan.starts else min(dim, _MOST_DIMS)
-        for dim, table in zip(shape.dims, shape.tables, strict=True)
-    )
-    return replace(shape, dims=dims, hidden_layer_sizes=_HIDDEN)
-
-
-def _is_large(architecture: Architecture, batch_size: int) -> bool:
-    """Whether several networks of this shape are better not computed together."""
-    shapes = architecture.table_shapes
-    in_batch = batch_size * len(shapes) * max(width for _, width in shapes)
-    in_tables = sum(rows * width for rows, width in shapes)
-    return in_tables > _MOST_IN_TABLES or in_batch > _MOST_IN_BATCH

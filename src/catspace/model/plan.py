@@ -10,19 +10,18 @@ import torch
 from catspace.data.groups import Groups, read_groups, spread
 from catspace.exceptions import InputError, ParameterError
 from catspace.model.architecture import Architecture
-from catspace.model.layers import ACTIVATIONS
+from catspace.model.device import make_device
 from catspace.model.memory import MemoryNeed, estimate_memory
 from catspace.model.optimizer import sparse_tables
 from catspace.model.pairs import Pair, PairMeans, goals_of, learn_pairs
 from catspace.model.pieces import cut_numbers
 from catspace.model.recipe import Recipe, check_smooth, defaults_for, make_recipe, resolve
-from catspace.model.sizes import embedding_dims
+from catspace.model.shape import make_architecture
 from catspace.model.starts import Starts, frozen_tables, given_dims, make_starts
 from catspace.preparation.given import GivenVectors, check_frozen
 from catspace.preparation.learning import Learned
-from catspace.preparation.rows import Rows
-from catspace.storage.model_form import MOST_LAYERS
-from catspace.validation import check_column_names, check_int, check_option, check_real
+from catspace.preparation.rows import RowSource, sample_rows
+from catspace.validation import check_column_names, check_int
 
 _CATEGORICAL = "a categorical column"
 _PAIR_BINS = 8  # pieces into which the range of what a pair tells is cut
@@ -68,8 +67,14 @@ class TrainingPlan:
         recipe = replace(self.recipe, smooth=tuple(values))
         return replace(self, recipe=recipe, unsettled=(), lengths=None)
 
-    def tell_pairs(self, rows: Rows) -> tuple["TrainingPlan", Rows]:
-        """Return the plan with what rows tell about its pairs, and the rows, told by each other."""
+    def tell_pairs(self, rows: RowSource) -> tuple["TrainingPlan", RowSource]:
+        """Return the plan with what rows tell about its pairs, and the rows, told by each other.
+
+        Where there are no pairs, both are returned as they are. Otherwise rows are in memory then.
+        """
+        if not self.pairs:
+            return self, rows
+        rows = sample_rows(rows, len(rows), np.random.RandomState())
         shape = self.architecture
         goals = goals_of(rows, shape.n_outputs)
         means, told = learn_pairs(rows, self.pairs, shape.n_codes, goals, self.seeds[0])
@@ -307,103 +312,6 @@ def _check_networks(n_networks: Any) -> int:
     if count > _MOST_NETWORKS:
         raise ParameterError(f"n_networks must be at most {_MOST_NETWORKS:,}; got {n_networks}.")
     return count
-
-
-def make_architecture(
-    parameters: Mapping[str, Any],
-    *,
-    n_samples: int,
-    n_codes: Sequence[int],
-    n_values: Mapping[str, int],
-    n_bins: Sequence[int],
-    n_outputs: int,
-    output_activation: str,
-    given: Mapping[str, GivenVectors],
-    table_of: tuple[int, ...] = (),
-    lists: tuple[int, ...] = (),
-) -> Architecture:
-    """Return the shape of the network for columns of these sizes."""
-    defaults = defaults_for(n_samples)
-    if parameters.get("shared_vectors") and parameters["input_encoding"] == "onehot":
-        raise ParameterError(
-            'input_encoding="onehot" has no vectors that columns could share: with the same '
-            "weights it could not tell them apart.",
-            hint='leave shared_vectors out, or input_encoding at "embedding".',
-        )
-    for name, kept in (("input_encoding", "embedding"), ("embedding_activation", "identity")):
-        if given and parameters[name] != kept:
-            raise ParameterError(
-                f"initial_vectors are what the first hidden layer reads, and "
-                f'{name}="{parameters[name]}" would make something else of them.',
-                hint=f'leave {name} at "{kept}".',
-            )
-    encoding = check_option("input_encoding", parameters["input_encoding"], ("embedding", "onehot"))
-    hidden = resolve(parameters["hidden_layer_sizes"], defaults.hidden_layer_sizes)
-    dropout = resolve(parameters["dropout"], defaults.dropout)
-    wanted = parameters["embedding_dim"]
-    dims = embedding_dims(wanted, n_values, given_dims(wanted, given))
-    return Architecture(
-        n_codes=tuple(n_codes),
-        dims=tuple(dims[column] for column in n_values),
-        n_bins=tuple(n_bins),
-        n_outputs=n_outputs,
-        hidden_layer_sizes=_check_layers(hidden, needs_one=encoding == "onehot"),
-        input_encoding=encoding,
-        activation=check_option("activation", parameters["activation"], ACTIVATIONS),
-        embedding_activation=check_option(
-            "embedding_activation", parameters["embedding_activation"], ACTIVATIONS
-        ),
-        output_activation=output_activation,
-        dropout=check_real("dropout", dropout, at_least=0, below=1),
-        table_of=table_of,
-        lists=lists,
-    )
-
-
-def make_device(device: Any) -> torch.device:
-    """Return the device to compute on; "auto" takes a GPU where there is one."""
-    chosen = parse_device(device)
-    try:
-        torch.empty(0, device=chosen)
-    except (RuntimeError, AssertionError) as error:
-        raise _no_device(device, error) from None
-    return chosen
-
-
-def parse_device(device: Any) -> torch.device:
-    """Return the device of a name, which need not be here."""
-    if isinstance(device, str) and device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        chosen = torch.device(device)
-    except (RuntimeError, TypeError, ValueError, OverflowError) as error:
-        raise _no_device(device, error) from None
-    if chosen.type == "meta":
-        raise _no_device(device, "it has no memory")
-    return chosen
-
-
-def _no_device(device: Any, reason: object) -> ParameterError:
-    reason = str(reason).splitlines()[0]
-    return ParameterError(
-        f'device must be "auto" or a device of torch that is here, such as "cpu"; '
-        f"got {device!r} ({reason})."
-    )
-
-
-def _check_layers(sizes: Any, *, needs_one: bool) -> tuple[int, ...]:
-    if isinstance(sizes, (int, np.integer)):
-        sizes = (sizes,)
-    if not isinstance(sizes, Iterable) or isinstance(sizes, str):
-        raise ParameterError(f"hidden_layer_sizes must be a tuple of ints; got {sizes!r}.")
-    layers = tuple(check_int("each of hidden_layer_sizes", size) for size in sizes)
-    if len(layers) > MOST_LAYERS:  # which a model file may not have either
-        raise ParameterError(
-            f"hidden_layer_sizes may have {MOST_LAYERS} layers at most; got {len(layers)}."
-        )
-    if needs_one and not layers:
-        raise ParameterError('input_encoding="onehot" needs at least one hidden layer.')
-    return layers
 
 
 def network_prefixes(n_networks: int | None) -> list[str]:

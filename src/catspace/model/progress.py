@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from catspace.model.training import Epoch
+from catspace.model.turns import Epoch
 from catspace.notebook import progress_bars
 from catspace.terminal import PlainConsole
 

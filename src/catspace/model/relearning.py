@@ -11,7 +11,8 @@ import torch
 
 from catspace.model.network import EntityNetwork
 from catspace.model.plan import TrainingPlan
-from catspace.model.training import Listener, Training, hear_nothing, run_side_by_side
+from catspace.model.training import Training
+from catspace.model.turns import Listener, hear_nothing, run_side_by_side
 from catspace.preparation.rows import Rows
 
 # Shares of the epochs and of the rate of the whole training. The layers have learned already, and

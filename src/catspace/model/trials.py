@@ -1,275 +1,188 @@
-"""Small networks that differ in their smoothing alone, trained as one.
+"""What is tried before a training: smoothings, lengths and pairs, each by small networks.
 
-A step of a small network takes hardly longer than telling torch what there is to do. So networks
-that read the same rows in the same order are computed together: their vectors lie side by side in
-one table, and their layers are the matrices of one product. Each learns what it would learn alone.
+Small networks learn from some rows, and others judge them. What is to be made of it, `choice` says.
 """
 
 import math
 import threading
-import time
-from collections.abc import Sequence
-from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from catspace.model.architecture import Architecture
-from catspace.model.evidence import Evidence
-from catspace.model.losses import loss_and_gradient, sum_losses
-from catspace.model.network import EntityNetwork
-from catspace.model.optimizer import is_updated_by_row, make_adam
-from catspace.model.pairs import PairMeans
-from catspace.model.recipe import Recipe
-from catspace.model.stacking import StackedNetworks
-from catspace.model.starts import Starts
-from catspace.model.training import Epoch, Runnable, Training, check_loss, rate_at
-from catspace.preparation.rows import Rows, RowSource, weigh_codes
+from catspace.model.pairs import Pair, choose_pairs
+from catspace.model.plan import TrainingPlan
+from catspace.model.small_networks import Tried, are_computed_together, small_networks
+from catspace.model.turns import Runnable, run_side_by_side
+from catspace.preparation.rows import Rows
+
+# What is tried, all of them at once.
+_SMOOTHS = (1.0, 2.0, 4.0, 16.0, 32.0, 64.0)
+# Networks with more elements than this in their tables, or in the vectors of a batch, take as long
+# together as one by one (Rossmann's have 24,576 in a batch of 512 rows), and six times the memory.
+# Of them two are tried first, side by side; then those on the side of the better one.
+_MOST_IN_TABLES, _MOST_IN_BATCH = 1 << 20, 20_000
+_FIRST = (4.0, 16.0)
+_LOWER, _UPPER = (1.0, 2.0), (32.0, 64.0)
+# A trial has a network of this size, and this share of the epochs.
+_MOST_DIMS, _HIDDEN = 8, (64, 32)
+_EPOCHS = 0.5
+# And batches of this size at least: a step of a small network takes as long with half the rows.
+_SMALLEST_BATCH = 64
 
 
-@dataclass(frozen=True)
-class Tried:
-    """What has come of networks that were trained as one."""
+class Split(NamedTuple):
+    """Rows to learn from, and others to judge by."""
 
-    index: int
-    history: list[Epoch]
-    losses: list[float]  # of each network, on the rows that judge
+    learning: Rows
+    judging: Rows
 
 
-class SmallNetworks:
-    """Networks that learn from the same rows, each with a smoothing of its own; an epoch at a time.
+_Name = TypeVar("_Name")
+
+
+def epochs_of_trial(n_epochs: int, share: float = _EPOCHS) -> int:
+    """Return how many epochs a trial has where the whole training has so many."""
+    return max(1, math.ceil(share * n_epochs))
+
+
+class _Trial(NamedTuple):
+    """Small networks that are to learn from the rows of each split, one with each smoothing."""
+
+    plan: TrainingPlan
+    smooths: Sequence[float]
+    share: float = _EPOCHS  # of the epochs of the whole training
+
+
+class Found(NamedTuple):
+    """What the judging rows lose with each smoothing that was worth a try."""
+
+    losses: dict[float, float]
+    paired: dict[float, float]  # by networks that are told of pairs; empty where there are none
+    sooner: float  # with the best smoothing in half of the time; NaN where nobody asked for it
+    pairs: tuple[Pair, ...]
+
+
+class Trials:
+    """Small networks that learn from some rows and are judged by others.
 
     Parameters
     ----------
-    index : int
-        Which trial of several it is.
-    architecture : Architecture
-    rows : RowSource
-        To learn from; on the device.
-    judges : Rows
-        To judge them by in the end; on the device.
-    recipe : Recipe
-    smooths : sequence of sequences of float
-        For each network the smoothing of each column, in place of the recipe's. A column is
-        smoothed in all of them or in none.
-    seed : int
-        Of the first weights, the order of rows, and dropout: the same for all networks.
-    edges : sequence of arrays
-        Where the range of each number is cut.
-    pairs : PairMeans, optional
-        What all rows tell about pairs of categories.
-    device : torch.device
-    stop : threading.Event
-        Ends the epoch after the current batch.
+    plan : TrainingPlan
+        Of the whole training.
+    splits : sequence of Split
+    n_epochs : int
+        Of which trials have a share.
+    n_jobs : int
     """
 
     def __init__(
-        self,
-        index: int,
-        architecture: Architecture,
-        rows: RowSource,
-        judges: Rows,
-        recipe: Recipe,
-        smooths: Sequence[Sequence[float]],
-        seed: int,
-        *,
-        edges: Sequence[np.ndarray] = (),
-        pairs: PairMeans | None = None,
-        device: torch.device,
-        stop: threading.Event,
+        self, plan: TrainingPlan, splits: Sequence[Split], n_epochs: int, n_jobs: int
     ) -> None:
-        self.index, self.recipe, self.history = index, recipe, list[Epoch]()
-        self._rows, self._judges, self._stop, self._device = rows, judges, stop, device
-        self._generator = torch.Generator().manual_seed(seed)
-        network = EntityNetwork(architecture, pairs=pairs)
-        network.numbers.set_edges(edges)
-        network.initialize(recipe.initialization, self._generator)
-        self._networks = StackedNetworks(network.to(device), len(smooths))
-        self._dropout = torch.Generator(device).manual_seed(seed)
-        table = self._networks.table
-        kind, decay = recipe.optimizer, recipe.weight_decay
-        self._networks.is_sparse = is_updated_by_row(
-            table.numel(), optimizer=kind, weight_decay=decay, device=device
-        )
-        self._optimizers = make_adam(
-            self._networks.parameters,
-            layers=self._networks.decayed,
-            by_row=[table] if self._networks.is_sparse else [],
-            optimizer=kind,
-            weight_decay=decay,
-        )
-        self._output_activation = architecture.output_activation
-        self._counts = rows.count_codes(architecture.n_codes)
-        self._is_smooth = [value > 0 for value in smooths[0]]
-        # The pull grows with the square of the smoothing: what it is for one row, and the factors
-        strengths = torch.tensor(smooths, dtype=torch.float32).square()
-        self._strengths = strengths.T[:, None].contiguous().to(device)  # (columns, 1, networks)
-        n_rows = weigh_codes(rows, architecture.n_codes)
-        widths = [width for _, width in architecture.table_shapes]
-        self._evidence = Evidence(n_rows, widths, [float(one) for one in self._is_smooth], device)
-        self._n_batches = math.ceil(len(rows) / recipe.batch_size)
-        self._started = time.perf_counter()
+        self._plan, self._n_epochs, self._n_jobs = plan, n_epochs, n_jobs
+        self._splits = [
+            Split(split.learning.to(plan.device), split.judging.to(plan.device)) for split in splits
+        ]
 
-    @property
-    def is_finished(self) -> bool:
-        """Whether there is nothing left to do."""
-        n_done = len(self.history)
-        is_ended = n_done == self.recipe.epochs or (n_done > 0 and self.history[-1].stopped)
-        return self._stop.is_set() or is_ended
-
-    def end(self) -> None:
-        """Let the epoch that has ended be the last."""
-        self.history[-1] = replace(self.history[-1], stopped=True)
-
-    def run_epoch(self, helper: Executor | None = None) -> Epoch | None:
-        """Train for one epoch, and return what is known about it; None if it was stopped."""
-        recipe, epoch, rate = self.recipe, len(self.history) + 1, 0.0
-        step, n_steps = len(self.history) * self._n_batches, self._n_batches * recipe.epochs
-        total = torch.zeros((), device=self._device, dtype=torch.float32)
-        begins = self._networks.begins
-
-        def place(rows: Rows) -> Rows:
-            changed = self._evidence.apply(rows, self._dropout)
-            return replace(changed, codes=changed.codes + begins)
-
-        for batch in self._rows.shuffled(self._n_batches, self._generator, place):
-            if self._stop.is_set():
-                return None
-            rate = rate_at((step + 0.5) / n_steps, recipe)
-            total += self._find_gradients(batch) * len(batch)
-            for optimizer in self._optimizers:
-                optimizer.step(rate)
-            step += 1
-        mean_loss = float(total) / len(self._rows) / self._strengths.shape[-1]
-        check_loss(mean_loss, epoch, recipe)
-        seconds = time.perf_counter() - self._started
-        self.history.append(Epoch(self.index, epoch, mean_loss, None, rate, seconds, recipe.epochs))
-        return self.history[-1]
-
-    def finish(self) -> Tried:
-        """Return what the judges lose with each network."""
-        losses = []
-        for network in self._networks.apart():
-            network.fill_untrained_rows(self._counts, self._is_smooth)
-            total, weight = sum_losses(network, self._judges, self.recipe)
-            losses.append(total / weight)
-        return Tried(self.index, self.history, losses)
-
-    def _find_gradients(self, batch: Rows) -> Tensor:
-        """Leave each weight its gradient, and return the sum of the networks' mean losses."""
-        assert batch.rates is not None  # a batch of rows that know their evidence
-        pulls = batch.rates.T[..., None] * self._strengths  # (columns, batch, networks)
-        n_networks, n_samples = self._strengths.shape[-1], len(batch)
-        target = batch.target.repeat(n_networks, *[1] * (batch.target.ndim - 1))
-        weight = None if batch.weight is None else batch.weight.repeat(n_networks)
-
-        def loss_of(output: Tensor) -> tuple[Tensor, Tensor]:
-            return loss_and_gradient(
-                output, target, weight, n_samples, self.recipe, self._output_activation
+    def find(self) -> Found:
+        """Return what is lost with each smoothing, also by those who are told of pairs."""
+        shape, pairs, rows = self._plan.architecture, tuple[Pair, ...](), self._splits[0].learning
+        if self._plan.tries_pairs and not self._plan.pairs:
+            pairs = choose_pairs(
+                rows, shape.n_codes, shape.n_outputs, self._plan.seeds[0], shape.lists
             )
+        small, batch_size = small_shape(self._plan), self._plan.recipe.batch_size
+        if is_large(small, batch_size) or not are_computed_together(small, self._plan.starts):
+            losses = self._losses_one_by_one()
+            others = self._run(self._variants(pairs, [_best(losses)]))
+        else:
+            plain = {"plain": _Trial(self._plan, _SMOOTHS)}
+            others = self._run(plain | self._variants(pairs, _SMOOTHS))
+            losses = others["plain"]
+        sooner = others.get("sooner", {}).get(_best(losses), math.nan)
+        return Found(losses, others.get("paired", {}), sooner, pairs)
 
-        read = (batch.codes, batch.numbers, self._dropout, pulls)
-        if self._networks.is_written_out:
-            return self._networks.gradients(*read, loss_of)
-        for one in self._networks.parameters:
-            one.grad = None
-        output = self._networks(*read)
-        loss, gradient = loss_of(output.detach().flatten(0, 1))
-        output.backward(gradient.view_as(output))  # type: ignore[no-untyped-call]
-        return loss
+    def _variants(self, pairs: tuple[Pair, ...], smooths: Sequence[float]) -> dict[str, _Trial]:
+        """Return what else is tried: to tell of pairs, and to learn for half of the time."""
+        trials: dict[str, _Trial] = {}
+        if pairs:
+            trials["paired"] = _Trial(replace(self._plan, pairs=pairs), smooths)
+        if pairs or self._plan.lengths is not None:
+            trials["sooner"] = _Trial(self._plan, smooths, _EPOCHS / 2)
+        return trials
 
+    def _losses_one_by_one(self) -> dict[float, float]:
+        losses = self._losses(_FIRST)
+        further = _LOWER if losses[_FIRST[0]] <= losses[_FIRST[1]] else _UPPER
+        return losses | self._losses(further)
 
-class Alone:
-    """One small network by itself, as `SmallNetworks` runs several; also with given vectors.
+    def _losses(self, smooths: Sequence[float]) -> dict[float, float]:
+        """Return what is lost with each of some smoothings, each tried by itself."""
+        alone = {smooth: _Trial(self._plan, [smooth]) for smooth in smooths}
+        return {smooth: losses[smooth] for smooth, losses in self._run(alone).items()}
 
-    Parameters
-    ----------
-    training : Training
-    judges : Rows
-        To judge it by in the end; on the device.
-    """
+    def _run(self, trials: Mapping[_Name, _Trial]) -> dict[_Name, dict[float, float]]:
+        """Return what the judging rows lose with each smoothing of each trial."""
+        if not trials:
+            return {}
+        stop = threading.Event()
+        trainings = list[Runnable[Tried]]()
+        for trial in trials.values():
+            for split in self._splits:
+                trainings.append(self._begin(len(trainings), trial, split, stop))
+        tried = run_side_by_side(trainings, stop, n_jobs=self._n_jobs)
+        if stop.is_set():  # by Ctrl-C; there is nothing yet to keep
+            raise KeyboardInterrupt
+        lost = np.array([result.losses for result in tried]).reshape(
+            len(trials), len(self._splits), -1
+        )
+        return {
+            name: dict(zip(trial.smooths, losses.mean(axis=0).tolist(), strict=True))
+            for (name, trial), losses in zip(trials.items(), lost, strict=True)
+        }
 
-    def __init__(self, training: Training, judges: Rows) -> None:
-        self._training, self._judges = training, judges
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether there is nothing left to do."""
-        return self._training.is_finished
-
-    def run_epoch(self, helper: Executor | None = None) -> Epoch | None:
-        """Train for one epoch, and return what is known about it; None if it was stopped."""
-        return self._training.run_epoch(helper)
-
-    def end(self) -> None:
-        """Let the epoch that has ended be the last."""
-        self._training.end()
-
-    def finish(self) -> Tried:
-        """Return what the judges lose with the network."""
-        training, trained = self._training, self._training.finish()
-        network = trained.network.to(self._judges.target.device)
-        network.fill_untrained_rows(training.counts, training.is_smooth, training.starts)
-        total, weight = sum_losses(network, self._judges, training.recipe)
-        return Tried(trained.index, trained.history, [total / weight])
-
-
-def are_computed_together(architecture: Architecture, starts: Starts) -> bool:
-    """Whether several networks of a shape can be computed as one.
-
-    Vectors that are given or shared, and those of lists, are trained as everywhere else.
-    """
-    return not starts and not architecture.table_of and not architecture.lists
-
-
-def small_networks(
-    index: int,
-    architecture: Architecture,
-    rows: RowSource,
-    judges: Rows,
-    recipe: Recipe,
-    smooths: Sequence[Sequence[float]],
-    seed: int,
-    *,
-    edges: Sequence[np.ndarray] = (),
-    pairs: PairMeans | None = None,
-    starts: Starts,
-    device: torch.device,
-    stop: threading.Event,
-) -> Runnable[Tried]:
-    """Return networks that learn from the same rows, each with a smoothing of its own.
-
-    Where they cannot be computed together there may be one. The parameters are those of
-    `SmallNetworks` and, for given vectors, of `Training`.
-    """
-    if are_computed_together(architecture, starts):
-        return SmallNetworks(
+    def _begin(
+        self, index: int, trial: _Trial, split: Split, stop: threading.Event
+    ) -> Runnable[Tried]:
+        """Return the networks of a trial that learn from the rows of one split."""
+        plan, rows = trial.plan.tell_pairs(split.learning)
+        recipe = plan.recipe.cut_short(epochs_of_trial(self._n_epochs, trial.share))
+        return small_networks(
             index,
-            architecture,
+            small_shape(plan),
             rows,
-            judges,
-            recipe,
-            smooths,
-            seed,
-            edges=edges,
-            pairs=pairs,
-            device=device,
+            split.judging,
+            replace(recipe, batch_size=max(recipe.batch_size, _SMALLEST_BATCH)),
+            [plan.smoothed(smooth).recipe.smooth for smooth in trial.smooths],
+            plan.seeds[0],
+            edges=plan.edges,
+            pairs=plan.pair_means,
+            starts=plan.starts,
+            device=plan.device,
             stop=stop,
         )
-    (smooth,) = smooths
-    training = Training(
-        index,
-        architecture,
-        rows,
-        replace(recipe, smooth=tuple(smooth)),
-        seed,
-        edges=edges,
-        pairs=pairs,
-        starts=starts,
-        validation=None,
-        device=device,
-        stop=stop,
+
+
+def _best(losses: Mapping[float, float]) -> float:
+    return min(losses, key=lambda smooth: losses[smooth])
+
+
+def small_shape(plan: TrainingPlan) -> Architecture:
+    """Return the shape of a network that is tried."""
+    shape = plan.architecture
+    # Vectors that are given have as many dimensions as they have.
+    dims = tuple(
+        dim if table in plan.starts else min(dim, _MOST_DIMS)
+        for dim, table in zip(shape.dims, shape.tables, strict=True)
     )
-    return Alone(training, judges)
+    return replace(shape, dims=dims, hidden_layer_sizes=_HIDDEN)
+
+
+def is_large(architecture: Architecture, batch_size: int) -> bool:
+    """Whether several networks of this shape are better not computed together."""
+    shapes = architecture.table_shapes
+    in_batch = batch_size * len(shapes) * max(width for _, width in shapes)
+    in_tables = sum(rows * width for rows, width in shapes)
+    return in_tables > _MOST_IN_TABLES or in_batch > _MOST_IN_BATCH

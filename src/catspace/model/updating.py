@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from catspace.model.device import make_device
 from catspace.model.known import Known
 from catspace.model.network import EntityNetwork
 from catspace.model.pairs import PairMeans, goals_of, learn_more_pairs
-from catspace.model.plan import TrainingPlan, make_device
+from catspace.model.plan import TrainingPlan
 from catspace.model.recipe import Recipe, defaults_for, make_recipe, resolve
 from catspace.preparation.learning import Learned
 from catspace.preparation.rows import RowSource, sample_rows

@@ -13,8 +13,9 @@ from catspace.model.losses import sum_losses
 from catspace.model.pairs import goals_of, learn_pairs
 from catspace.model.pieces import cut_numbers
 from catspace.model.recipe import Recipe
-from catspace.model.training import Training, run_side_by_side
-from catspace.model.trials import SmallNetworks
+from catspace.model.small_networks import SmallNetworks
+from catspace.model.training import Training
+from catspace.model.turns import run_side_by_side
 from catspace.preparation.rows import Rows
 
 CPU = torch.device("cpu")
