@@ -9,7 +9,7 @@ import random
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -65,6 +65,12 @@ class Lab:
         """Kill all processes of a node: the last one, or any."""
         place = -1 if dice is None else dice.randrange(len(self._others))
         self._cluster.remove_node(self._others.pop(place), allow_graceful=False)
+
+    def lose_one_of(self, node_ids: Collection[str]) -> None:
+        """Kill all processes of the first node that is among these."""
+        lost = next(node for node in self._others if node.node_id in node_ids)
+        self._others.remove(lost)
+        self._cluster.remove_node(lost, allow_graceful=False)
 
     def start_blind(self, folders: Sequence[Path]) -> "subprocess.Popen[bytes]":
         """Start a node that sees other folders in the place of these."""

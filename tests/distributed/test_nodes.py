@@ -14,6 +14,7 @@ from tests.distributed.lab import Lab, can_unshare, regressor, write_table
 pytestmark = pytest.mark.cluster
 
 EPOCHS = 40  # so that a training is not over before its node is lost
+LONGEST = 1_800  # seconds
 
 
 @pytest.fixture(scope="module")
@@ -24,15 +25,21 @@ def findings(tmp_path_factory):
     process = context.Process(target=_explore, args=(folder, theirs))
     process.start()
     theirs.close()
-    found = ours.recv()
+    is_done = ours.poll(LONGEST)
+    found = ours.recv() if is_done else None
+    if not is_done:
+        process.kill()
     process.join()
+    assert is_done, "a fit waits for something that will not come"
     return found
 
 
 def _explore(folder, pipe):
     warnings.simplefilter("ignore")
     with Lab(3) as lab:
-        pipe.send({**_lose(lab, folder / "lost"), **_look(lab, folder / "blind")})
+        found = _lose(lab, folder / "lost")
+        found |= _lose_at_the_start(lab, folder / "start")
+        pipe.send({**found, **_look(lab, folder / "blind")})
 
 
 def _lose(lab, folder):
@@ -88,6 +95,36 @@ def _lose(lab, folder):
     return found
 
 
+def _lose_at_the_start(lab, folder):
+    """Lose a node as soon as CPUs are reserved for workers, which then fail to start."""
+    from ray.util import placement_group_table
+
+    from catspace import distributed
+
+    folder.mkdir()
+    table, epochs, lost = write_table(folder / "table"), [], []
+    lab.add()
+    before, is_over = placement_group_table(), threading.Event()
+
+    def lose():
+        while not lost and not is_over.wait(0.05):
+            for name, group in placement_group_table().items():
+                if name not in before and group["state"] == "CREATED" and not lost:
+                    lost.append(len(epochs))
+                    lab.lose_one_of(group["bundles_to_node_id"].values())
+
+    losing = threading.Thread(target=lose)
+    losing.start()
+    model = distributed.fit(
+        regressor(), folder / "table", "sales", num_workers=2, on_epoch=epochs.append
+    )
+    is_over.set()
+    losing.join()
+    again = distributed.fit(regressor(), folder / "table", "sales", num_workers=2)
+    X = table.drop(columns="sales")
+    return {"at_the_start": (lost, model.predict(X), again.predict(X))}
+
+
 def _look(lab, folder):
     """Fit beside a node that does not see the table, and one that does not see the storage."""
     import ray.data
@@ -133,6 +170,12 @@ def test_called_again_it_goes_on_from_its_last_epoch(findings):
 
 def test_the_model_is_the_same_as_if_nothing_had_happened(findings):
     np.testing.assert_array_equal(findings["predicted"], findings["expected"])
+
+
+def test_cpus_that_were_reserved_for_workers_that_never_started_are_given_back(findings):
+    n_epochs_when_lost, predicted, again = findings["at_the_start"]
+    assert n_epochs_when_lost == [0]
+    np.testing.assert_array_equal(predicted, again)
 
 
 def test_states_are_kept_until_the_fit_comes_to_its_end(findings):

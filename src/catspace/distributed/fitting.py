@@ -11,6 +11,7 @@ from catspace.distributed.board import open_board
 from catspace.distributed.cluster import connect, ordered_data
 from catspace.distributed.failures import Attempts, plain_errors
 from catspace.distributed.nodes import Needs, alive_nodes
+from catspace.distributed.reservations import reservations_given_back
 from catspace.distributed.rows import SharedRows
 from catspace.distributed.storage import Storage, name_run
 from catspace.distributed.tables import ClusterTable, open_dataset, paths_of
@@ -125,6 +126,7 @@ def fit(
         )
     connect()
     with plain_errors(), ordered_data(is_quiet=estimator.verbose < 2), ExitStack() as stack:
+        stack.enter_context(reservations_given_back())
         table = ClusterTable.open(dataset, Labels(y, sample_weight))
         judging = None if X_val is None else open_dataset(X_val)
         storage = Storage.open(_temporary(stack) if storage_path is None else storage_path)

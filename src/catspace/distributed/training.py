@@ -1,6 +1,7 @@
 """Training on a cluster: Ray Train's workers, started as often as it takes."""
 
 import signal
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -46,11 +47,24 @@ class ClusterTraining:
                 checkpoint_config=CheckpointConfig(num_to_keep=1),
             ),
         )
-        with _interrupts_kept():
+        with _interrupts_kept(), _frames_cleared():
             checkpoint = trainer.fit().checkpoint
         assert checkpoint is not None  # the workers have reported at least once
         with checkpoint.as_directory() as folder:
             return read_results(Path(folder), self.plan)
+
+
+@contextmanager
+def _frames_cleared() -> Iterator[None]:
+    """Let an error not keep alive what Ray Train has started.
+
+    Its controller ends when nobody knows it any more, and the traceback of an error would.
+    """
+    try:
+        yield
+    except BaseException as error:
+        traceback.clear_frames(error.__traceback__)
+        raise
 
 
 @contextmanager
