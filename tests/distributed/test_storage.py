@@ -1,8 +1,13 @@
 """What is kept of a training on a cluster, whenever its processes are killed."""
 
 import pytest
+import torch
 
+from catspace.distributed.states import Begun
 from catspace.distributed.storage import Storage
+from catspace.model.architecture import Architecture
+from catspace.model.plan import TrainingPlan
+from catspace.model.recipe import Recipe
 
 NOTE = "checkpoint_manager_snapshot.json"
 WHOLE = b'{"latest": "epoch 3, of L\xc3\xbcbeck"}'
@@ -53,3 +58,12 @@ def test_a_copy_that_was_cut_off_is_written_again(run):
         NOTE: WHOLE,
         f"{NOTE}.whole": WHOLE,
     }
+
+
+def test_a_fit_that_goes_on_has_the_dropout_that_was_found():
+    recipe = Recipe("squared_error", 5, 32, 0.01, 0.1, smooth=(4.0,))
+    shape = Architecture((5,), (2,), (), 1, (4,))
+    plan = TrainingPlan(shape, recipe, [1], ["shop"], (), torch.device("cpu"), noisy_dropout=0.3)
+    settled = Begun("", [1], recipe, 0.3, None).settled(plan)
+    assert settled.architecture.dropout == 0.3
+    assert settled.noisy_dropout is None

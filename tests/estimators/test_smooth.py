@@ -166,3 +166,13 @@ def test_a_class_may_be_missing_among_the_rows_that_are_held_back_or_among_the_o
         model = fit_quietly(EmbeddingClassifier, X, y)
         assert model.classes_.tolist() == ["often", "rare"]
         assert np.isfinite(model.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize(("dropout", "expected"), [("auto", 0.3), (0.1, 0.1)])
+def test_many_numbers_and_much_noise_have_dropout_unless_it_is_given(dropout, expected):
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(random.normal(size=(2_500, 80)).astype("f4")).add_prefix("number_")
+    X["shop"] = random.choice(["a", "b", "c"], size=len(X))
+    y = X[["number_0", "number_1"]].sum(axis=1).to_numpy() + 1.5 * random.normal(size=len(X))
+    model = EmbeddingRegressor(dropout=dropout, max_epochs=10, random_state=0).fit(X, y)
+    assert model.fitted_.networks[0].architecture.dropout == expected

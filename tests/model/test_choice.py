@@ -50,6 +50,20 @@ def test_a_noisy_target_asks_for_more_smoothing_than_a_clean_one():
 
 
 @pytest.mark.parametrize(
+    ("noise", "n_rows", "dropout"),
+    [(3.0, 4_000, 0.25), (0.05, 4_000, 0.0), (3.0, 1_000, 0.0)],
+    ids=["noise", "clean", "too few rows to say it"],
+)
+def test_dropout_is_that_of_noise_where_most_of_the_target_is(noise, n_rows, dropout):
+    rows = make_rows(n_rows, 40, noise=noise)
+    plan, _ = settle(make_plan(rows, 40, noisy_dropout=0.25), rows, None)
+    assert plan.architecture.dropout == dropout
+    assert plan.noisy_dropout is None
+    kept, _ = settle(make_plan(rows, 40), rows, None)
+    assert kept.architecture.dropout == 0.0
+
+
+@pytest.mark.parametrize(
     ("n_categories", "n_epochs"), [(40, 6), (400, 16)], ids=["soon learned", "still learning"]
 )
 def test_the_length_of_the_training_follows_what_time_gives_small_networks(

@@ -22,6 +22,7 @@ class Begun:
     digest: str  # of the rows of this worker
     seeds: Sequence[int]
     recipe: Recipe
+    dropout: float
     judged: Judged | None
     pairs: Sequence[Pair] = ()  # of columns, of which networks are told
 
@@ -30,7 +31,8 @@ class Begun:
         pairs = tuple((first, second) for first, second in self.pairs)
         # A file holds no function that is minimised; the plan does.
         recipe = replace(self.recipe, loss=plan.recipe.loss)
-        return replace(plan, recipe=recipe, unsettled=(), lengths=None, pairs=pairs)
+        plan = replace(plan, recipe=recipe, unsettled=(), lengths=None, pairs=pairs)
+        return replace(plan, noisy_dropout=None).with_dropout(self.dropout)
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def open_kept(stack: ExitStack, rank: int) -> Kept | None:
     found = torch.load(folder / f"begun-{rank}.pt", weights_only=True)
     judged = None if found["judged"] is None else Judged(**found["judged"])
     recipe = Recipe.from_state(found["recipe"])
-    begun = Begun(found["digest"], found["seeds"], recipe, judged, found["pairs"])
+    begun = Begun(found["digest"], found["seeds"], recipe, found["dropout"], judged, found["pairs"])
     return Kept(folder, rank, begun)
 
 

@@ -107,7 +107,7 @@ def name_run(learned: Learned, plan: TrainingPlan, *how: object, is_seeded: bool
     document, arrays = learned.to_state()
     seeds = list(plan.seeds) if is_seeded else len(plan.seeds)
     lengths = None if plan.lengths is None else [one.to_state() for one in plan.lengths]
-    found_later = (lengths, plan.unsettled, plan.tries_pairs, plan.pairs)
+    found_later = (lengths, plan.noisy_dropout, plan.unsettled, plan.tries_pairs, plan.pairs)
     settings = (plan.architecture, plan.recipe.to_state(), found_later, seeds, how)
     said = [version("catspace"), document, sorted(arrays), repr(settings)]
     digest = hashlib.blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=8)

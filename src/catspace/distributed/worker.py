@@ -80,7 +80,8 @@ def work(config: dict[str, Any]) -> None:
         else:
             plan, judged = kept.begun.settled(plan), kept.begun.judged
         check_loss(plan.recipe, rows, plan.architecture.n_outputs)
-        begun = Begun(digest, list(plan.seeds), plan.recipe, judged, plan.pairs)
+        dropout = plan.architecture.dropout
+        begun = Begun(digest, list(plan.seeds), plan.recipe, dropout, judged, plan.pairs)
         plan, learned_from = plan.tell_pairs(rows)
         trainings = [
             Training(
@@ -132,7 +133,8 @@ def read_results(folder: Path, plan: TrainingPlan) -> Results:
     trained = []
     for index in range(len(plan.seeds)):
         found = torch.load(folder / f"network-{index}.pt", weights_only=True)
-        shape = replace(plan.architecture, n_bins=tuple(found["n_bins"]))
+        said = {"n_bins": tuple(found["n_bins"]), "dropout": found["dropout"]}
+        shape = replace(plan.architecture, **said)
         network = EntityNetwork(shape, pairs=_unpack_pairs(found["pairs"], shape.n_codes))
         network.load_state_dict(found["network"])
         history = [Epoch(**epoch) for epoch in found["history"]]
@@ -184,16 +186,18 @@ def _settle(
         return settle(plan, rows, validation)
     # A worker cannot tell of pairs by rows that others have.
     plan = replace(plan, tries_pairs=False)
-    said = torch.zeros(4 + len(plan.columns), dtype=torch.float64)
+    said = torch.zeros(5 + len(plan.columns), dtype=torch.float64)
     if team.rank == 0:
         settled, judged = settle(plan, rows, validation)
         values = [judged.loss, judged.constant] if judged is not None else [math.nan] * 2
-        found = settled.recipe
-        said[:] = torch.tensor([*values, found.epochs, found.weight_decay, *found.smooth])
-    loss, constant, epochs, decay, *smooth = team.sum(said).tolist()
+        found, dropout = settled.recipe, settled.architecture.dropout
+        numbers = [*values, dropout, found.epochs, found.weight_decay, *found.smooth]
+        said[:] = torch.tensor(numbers, dtype=torch.float64)
+    loss, constant, dropout, epochs, decay, *smooth = team.sum(said).tolist()
     recipe = replace(plan.recipe, epochs=int(epochs), weight_decay=decay, smooth=tuple(smooth))
     judged = None if math.isnan(constant) else Judged(loss, constant)
-    return replace(plan, recipe=recipe, unsettled=(), lengths=None), judged
+    plan = replace(plan, recipe=recipe, unsettled=(), lengths=None, noisy_dropout=None)
+    return plan.with_dropout(dropout), judged
 
 
 def _pack_pairs(means: PairMeans | None) -> tuple[Any, ...] | None:
@@ -229,6 +233,7 @@ def _write_results(folder: Path, trainings: Sequence[Training], judged: Judged |
             "recipe": training.recipe.to_state(),
             "judged": said,
             "n_bins": trained.network.architecture.n_bins,
+            "dropout": trained.network.architecture.dropout,
             "pairs": _pack_pairs(trained.network.pairs),
         }
         torch.save(found, folder / f"network-{trained.index}.pt")

@@ -170,7 +170,11 @@ class SharedParameters:
         default="identity", text="Applied to the vectors before the first hidden layer."
     )
     dropout: float | Auto = parameter(
-        default="auto", text="Share of hidden units that are switched off in each step."
+        default="auto",
+        text="""
+        Share of hidden units that are switched off in each step. With "auto", the fewer rows the
+        more, and more where ``smooth`` finds much noise beside many columns of numbers.
+        """,
     )
     n_networks: int = parameter(
         default=1, text="Networks to train and average. `embeddings_` are those of the first."

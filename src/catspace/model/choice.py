@@ -51,6 +51,8 @@ _AS_GOOD, _STEPS_BETWEEN = 0.0025, 16
 _WORTH_LEARNING, _STILL_LEARNING = 0.05, 0.1
 # The latter only where at least a quarter of the constant's loss is explained.
 _CLEAN = 0.75
+# Where more than this share of the constant's loss is left, a target is mostly noise.
+_NOISY = 0.5
 # What one row that judges may gain over a constant by chance, as a share; many gain the less, by
 # the root of their number (1,000 rows 2 %). A smoothing with which nothing is learned of categories
 # is as good as the constant, and no worse.
@@ -81,6 +83,11 @@ class Judged:
         Whichever is less, and 0 where nothing is explained.
         """
         return max(0.0, min(loss, self.constant - loss))
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether most of what a constant loses is lost still."""
+        return self.loss > _NOISY * self.constant > 0
 
     @property
     def is_worse_than_constant(self) -> bool:
@@ -131,7 +138,7 @@ def settle(
     if len(rows) > SAMPLE_ROWS:  # what pairs tell is learned from rows in memory
         plan = replace(plan, tries_pairs=False)
     if len(rows) < _ENOUGH_TO_JUDGE:  # how strong the smoothing is can be said, and no more
-        plan = replace(plan, tries_pairs=False, lengths=None)
+        plan = replace(plan, tries_pairs=False, lengths=None, noisy_dropout=None)
     if is_tried:
         # Who asks for a thousand epochs and early stopping does not want them in trials.
         n_epochs = min(plan.recipe.epochs, defaults_for(len(rows)).max_epochs)
@@ -141,6 +148,8 @@ def settle(
             judged = replace(judged, loss=min(best, told))
             is_clean = best < _CLEAN * judged.constant
             plan = _with_length(plan, sooner - best, judged.to_gain(best), is_clean=is_clean)
+            if plan.noisy_dropout is not None and judged.is_noisy:
+                plan = plan.with_dropout(plan.noisy_dropout)
         if _are_worth_telling(told, best, sooner):
             plan = replace(plan, pairs=pairs)
             # What networks are told need not be in their vectors, which ask for a smoothing of

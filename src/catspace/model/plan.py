@@ -15,7 +15,14 @@ from catspace.model.memory import MemoryNeed, estimate_memory
 from catspace.model.optimizer import sparse_tables
 from catspace.model.pairs import Pair, PairMeans, goals_of, learn_pairs
 from catspace.model.pieces import cut_numbers
-from catspace.model.recipe import Recipe, check_smooth, defaults_for, make_recipe, resolve
+from catspace.model.recipe import (
+    Recipe,
+    check_smooth,
+    defaults_for,
+    dropout_of_noise,
+    make_recipe,
+    resolve,
+)
 from catspace.model.shape import make_architecture
 from catspace.model.starts import Starts, frozen_tables, given_dims, make_starts
 from catspace.preparation.given import GivenVectors, check_frozen
@@ -53,6 +60,8 @@ class TrainingPlan:
     unsettled: tuple[int, ...] = ()
     # The same in fewer epochs and in more, where the rows may still ask for either
     lengths: "Lengths | None" = None
+    # Dropout where rows say that the target is mostly noise; None where nobody asks them
+    noisy_dropout: float | None = None
     # Whether the rows may say which pairs of columns networks are told of
     tries_pairs: bool = False
     pairs: tuple[Pair, ...] = ()  # of which they shall be told
@@ -65,7 +74,11 @@ class TrainingPlan:
         for i in self.unsettled:
             values[i] = smooth
         recipe = replace(self.recipe, smooth=tuple(values))
-        return replace(self, recipe=recipe, unsettled=(), lengths=None)
+        return replace(self, recipe=recipe, unsettled=(), lengths=None, noisy_dropout=None)
+
+    def with_dropout(self, dropout: float) -> "TrainingPlan":
+        """Return the plan with networks of another dropout."""
+        return replace(self, architecture=replace(self.architecture, dropout=dropout))
 
     def tell_pairs(self, rows: RowSource) -> tuple["TrainingPlan", RowSource]:
         """Return the plan with what rows tell about its pairs, and the rows, told by each other.
@@ -204,6 +217,9 @@ def make_plan(
             shorter=recipe_of({"max_epochs": max(1, recipe.epochs // 2)}),
             longer=recipe_of({"max_epochs": round(_LONGER * recipe.epochs)}),
         )
+    noisy_dropout = None
+    if resolve(parameters["dropout"], None) is None:
+        noisy_dropout = dropout_of_noise(architecture.dropout, len(edges))
     seeds = random.randint(np.iinfo(np.int32).max, size=n_networks).tolist()
     device = make_device(parameters["device"])
     unsettled = tuple(i for i, value in enumerate(smooth) if value is None)
@@ -218,6 +234,7 @@ def make_plan(
         device,
         unsettled,
         lengths,
+        noisy_dropout,
         tries_pairs=tries_pairs,
         pairs=pairs,
         starts=make_starts(parameters.get("frozen_columns"), given, encoder),

@@ -32,6 +32,10 @@ Quantile = float | tuple[float, ...]
 # Of one step: where there are only a few, decay must not eat the weights before they learn.
 _LARGEST_SHRINKAGE = 0.05
 
+# Where a target is mostly noise, and so many columns are numbers. On held-back rows of imdb, whole,
+# with half of its numbers, without its directors and as classes, this took 0 to 6 % off the error.
+_DROPOUT_OF_NOISE, _MANY_NUMBERS = 0.3, 80
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -110,6 +114,21 @@ def defaults_for(n_samples: int) -> Defaults:
         learning_rate=1e-2,
         shrinkage=2.5,
     )
+
+
+def dropout_of_noise(dropout: float, n_numbers: int) -> float:
+    """Return the dropout where a target is mostly noise, in place of that for the number of rows.
+
+    Nothing smooths columns of numbers as it smooths categories, and many of them are learned by
+    heart as rare categories are.
+
+    Examples
+    --------
+    >>> dropout_of_noise(0.1, 0), dropout_of_noise(0.1, 40), dropout_of_noise(0.1, 160)
+    (0.1, 0.2, 0.3)
+    """
+    share = min(1.0, n_numbers / _MANY_NUMBERS)
+    return round(dropout + share * max(0.0, _DROPOUT_OF_NOISE - dropout), 3)
 
 
 def make_recipe(
