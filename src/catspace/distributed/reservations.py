@@ -4,10 +4,9 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import ray
-from ray._private.state import state
-from ray.core.generated.gcs_pb2 import PlacementGroupTableData  # type: ignore[attr-defined]
 from ray.util.placement_group import (
     PlacementGroup,
     placement_group_table,
@@ -29,7 +28,8 @@ def reservations_given_back() -> Iterator[None]:
 
     def watch() -> None:
         while not is_over.wait(_LOOK_SECONDS):
-            with suppress(Exception):  # a cluster that does not answer now may do so next time
+            # A cluster that does not answer now may do so next time; nothing else depends on it.
+            with suppress(Exception):
                 give_back()
 
     with ThreadPoolExecutor(max_workers=1) as pool:
@@ -49,13 +49,17 @@ def give_back() -> None:
         is_actor_gone = (
             group.creator_actor_dead and not ray.ActorID(group.creator_actor_id).is_nil()
         )
-        is_there = group.state != PlacementGroupTableData.REMOVED
+        is_there = group.state != group.REMOVED
         if is_ours and is_actor_gone and is_there:
             remove_placement_group(PlacementGroup(ray.PlacementGroupID(group.placement_group_id)))
 
 
-def _placement_groups() -> list[PlacementGroupTableData]:
-    """Return all that is known of placement groups, which Ray's own table says in part."""
+def _placement_groups() -> list[Any]:
+    """Return all that Ray knows of placement groups; what it shows leaves their actors out."""
+    # Names of Ray that may change: looked for here, where it does no harm that they are gone.
+    from ray._private.state import state
+    from ray.core.generated.gcs_pb2 import PlacementGroupTableData  # type: ignore[attr-defined]
+
     placement_group_table()  # connects, and fails where there is no cluster
     for name in ("_global_state_accessor", "global_state_accessor"):  # as Ray's version calls it
         if (accessor := getattr(state, name, None)) is not None:

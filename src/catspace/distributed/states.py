@@ -31,8 +31,7 @@ class Begun:
         pairs = tuple((first, second) for first, second in self.pairs)
         # A file holds no function that is minimised; the plan does.
         recipe = replace(self.recipe, loss=plan.recipe.loss)
-        plan = replace(plan, recipe=recipe, unsettled=(), lengths=None, pairs=pairs)
-        return replace(plan, noisy_dropout=None).with_dropout(self.dropout)
+        return replace(plan, pairs=pairs).settled(recipe, self.dropout)
 
 
 @dataclass(frozen=True)

@@ -196,8 +196,7 @@ def _settle(
     loss, constant, dropout, epochs, decay, *smooth = team.sum(said).tolist()
     recipe = replace(plan.recipe, epochs=int(epochs), weight_decay=decay, smooth=tuple(smooth))
     judged = None if math.isnan(constant) else Judged(loss, constant)
-    plan = replace(plan, recipe=recipe, unsettled=(), lengths=None, noisy_dropout=None)
-    return plan.with_dropout(dropout), judged
+    return plan.settled(recipe, dropout), judged
 
 
 def _pack_pairs(means: PairMeans | None) -> tuple[Any, ...] | None:

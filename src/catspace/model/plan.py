@@ -74,7 +74,12 @@ class TrainingPlan:
         for i in self.unsettled:
             values[i] = smooth
         recipe = replace(self.recipe, smooth=tuple(values))
-        return replace(self, recipe=recipe, unsettled=(), lengths=None, noisy_dropout=None)
+        return self.settled(recipe, self.architecture.dropout)
+
+    def settled(self, recipe: Recipe, dropout: float) -> "TrainingPlan":
+        """Return the plan with what was found, and with nothing left to find."""
+        plan = replace(self, recipe=recipe, unsettled=(), lengths=None, noisy_dropout=None)
+        return plan.with_dropout(dropout)
 
     def with_dropout(self, dropout: float) -> "TrainingPlan":
         """Return the plan with networks of another dropout."""
