@@ -253,7 +253,7 @@ def test_few_rows_are_not_tried_but_smoothed_all_the_same():
 
 def test_of_few_rows_each_is_held_back_once():
     rows = make_rows(402, 40, noise=1.0)
-    splits = choice._split(rows, None, np.random.RandomState(0))
+    splits = choice._split(rows, None, len(rows), np.random.RandomState(0))
     assert [len(split.judging) for split in splits] == [101, 101, 100, 100]
     judging = torch.cat([split.judging.target for split in splits])
     assert torch.equal(judging.sort(dim=0).values, rows.target.sort(dim=0).values)
@@ -317,18 +317,62 @@ def test_noise_does_not_ask_for_so_much_smoothing_that_nothing_is_learned():
     assert judged.loss < judged.constant
 
 
-def test_rows_that_are_held_back_already_are_the_judges(monkeypatch):
-    rows, judges = make_rows(3_000, 300, noise=1.0), make_rows(200, 300, noise=1.0)
-    sizes = []
+@pytest.fixture
+def tried(monkeypatch):
+    """The plans and splits that small networks were tried with."""
+    seen = []
 
     class Trials(choice.Trials):
         def __init__(self, plan, splits, *others):
-            sizes.extend(len(rows) for split in splits for rows in split)
+            seen.append((plan, splits))
             super().__init__(plan, splits, *others)
 
     monkeypatch.setattr(choice, "Trials", Trials)
+    return seen
+
+
+def test_rows_that_are_held_back_already_are_the_judges(tried):
+    rows, judges = make_rows(3_000, 300, noise=1.0), make_rows(200, 300, noise=1.0)
     settle(make_plan(rows, 300), rows, judges)
-    assert sizes == [3_000, 200]
+    [(_, [(learning, judging)])] = tried
+    assert (len(learning), len(judging)) == (3_000, 200)
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_codes", "n_learning"),
+    [
+        (100_000, 9, 100_000),
+        (100_001, 9, 50_000),
+        (10**7, 20_000, 200_000),
+        (10**7, 10**6, 500_000),
+        (150_000, 20_000, 150_000),
+    ],
+    ids=["few rows", "more", "many categories", "very many", "too many to leave rows out"],
+)
+def test_of_many_rows_as_many_are_looked_at_as_categories_ask_for(n_samples, n_codes, n_learning):
+    shape = Architecture((5, n_codes), (2, 16), (), 1, (64,))
+    plan = TrainingPlan(shape, RECIPE, [1], ["day", "shop"], (), torch.device("cpu"))
+    assert choice._rows_to_learn_from(plan, n_samples) == n_learning
+
+
+@pytest.mark.parametrize("are_judges_given", [False, True])
+def test_of_many_rows_some_learn_and_others_judge(monkeypatch, tried, are_judges_given):
+    monkeypatch.setattr(choice, "_LOOKED_AT_WHOLE", 5_000)
+    monkeypatch.setattr(choice, "_ENOUGH_TO_LEARN", 2_000)
+    monkeypatch.setattr(choice, "_MOST_JUDGES", 500)
+    rows = make_rows(6_000, 40, noise=1.0)
+    rows = replace(rows, target=torch.arange(6_000.0)[:, None])  # so that each can be told
+    judges = replace(rows, target=-1 - rows.target) if are_judges_given else None
+    plan, judged = settle(make_plan(rows, 40, tries_pairs=True), rows, judges)
+    [(plan_tried, [(learning, judging)])] = tried
+    assert (len(learning), len(judging)) == (2_000, 500)
+    assert not set(learning.target.flatten().tolist()) & set(judging.target.flatten().tolist())
+    assert (judging.target < 0).all() == are_judges_given
+    assert not plan_tried.tries_pairs
+    # Only trials have the batches and the epochs of a smaller table.
+    assert plan_tried.recipe.batch_size < RECIPE.batch_size == plan.recipe.batch_size
+    assert plan.recipe.epochs == RECIPE.epochs
+    assert judged is not None
 
 
 def test_ctrl_c_ends_the_trials(monkeypatch):

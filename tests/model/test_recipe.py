@@ -1,3 +1,4 @@
+import math
 from itertools import pairwise
 
 import pytest
@@ -28,13 +29,35 @@ def recipe(n_samples, **parameters):
     return make_recipe(settings, n_samples=n_samples, is_classification=False)
 
 
+def n_steps(made, n_samples):
+    return made.epochs * math.ceil(n_samples / made.batch_size)
+
+
 @pytest.mark.parametrize("n_samples", [200, 5_000, 200_000, 10**7])
 @pytest.mark.parametrize("changes", [{}, {"max_epochs": 20}, {"learning_rate": 1e-3}])
 def test_weight_decay_shrinks_alike_however_many_steps_there_are(n_samples, changes):
     made = recipe(n_samples, **changes)
-    n_steps = made.epochs * -(-n_samples // made.batch_size)
-    shrinkage = n_steps * made.weight_decay * made.learning_rate / 2
+    shrinkage = n_steps(made, n_samples) * made.weight_decay * made.learning_rate / 2
     assert shrinkage == pytest.approx(defaults_for(n_samples).shrinkage)
+
+
+@pytest.mark.parametrize("changes", [{}, {"max_epochs": 4}, {"batch_size": 4096}])
+def test_a_trial_on_some_of_the_rows_shrinks_weights_alike(changes):
+    made = recipe(200_000, **changes)
+    fewer = made.for_fewer_rows(200_000, 50_000)
+    assert fewer.batch_size == made.batch_size // 2
+    assert fewer.epochs > made.epochs
+    shrinkage = n_steps(made, 200_000) * made.weight_decay
+    assert n_steps(fewer, 50_000) * fewer.weight_decay == pytest.approx(shrinkage)
+
+
+def test_a_trial_on_all_rows_is_as_long_as_the_training_and_no_longer_than_the_default():
+    made = recipe(20_000, batch_size=999)
+    assert made.for_fewer_rows(20_000, 20_000) == made
+    short = recipe(20_000, max_epochs=3)
+    assert short.for_fewer_rows(20_000, 20_000) == short
+    long = recipe(20_000, max_epochs=1_000).for_fewer_rows(20_000, 20_000)
+    assert long.epochs == defaults_for(20_000).max_epochs
 
 
 def test_weight_decay_spares_the_weights_where_there_are_few_steps():

@@ -18,7 +18,6 @@ import torch
 from catspace.data.vocabulary import N_SPECIAL
 from catspace.model.losses import constant_loss
 from catspace.model.plan import TrainingPlan
-from catspace.model.recipe import defaults_for
 from catspace.model.trials import Split, Trials, epochs_of_trial, is_large, small_shape
 from catspace.model.turns import Epoch
 from catspace.preparation.rows import RowSource, sample_rows
@@ -28,9 +27,12 @@ _UNTRIED = 8.0
 _FEWEST_ROWS = 200
 # Below this, a tenth of the rows says too little: rows are put into folds, and each judges others.
 _ENOUGH_TO_JUDGE, _FOLDS = 2_000, 4
-# Rows that are looked at where there are more of them, and the share that is held back.
-SAMPLE_ROWS = 500_000
-_HELD_BACK = 0.1
+# The share of the rows that is held back, and the most that judge.
+_HELD_BACK, _MOST_JUDGES = 0.1, 20_000
+# Of tables with up to so many rows all others learn. Of larger ones so many do, or so many for each
+# category of the column with most of them; but no more than the last, however many those are.
+_LOOKED_AT_WHOLE, _ENOUGH_TO_LEARN = 100_000, 50_000
+_ENOUGH_OF_A_CATEGORY, _MOST_TO_LEARN = 10, 500_000
 # After fewer epochs a network may well be worse than a constant; that says nothing.
 _FEWEST_EPOCHS = 3
 # What trials find is multiplied by this for the whole training, which has more epochs and more
@@ -132,19 +134,19 @@ def settle(
         plan = plan.smoothed(_UNTRIED)
         if judges is None:
             return plan, None
-    splits = _split(rows, judges, np.random.RandomState(plan.seeds[0]))
+    n_learning = _rows_to_learn_from(plan, len(rows))
+    splits = _split(rows, judges, n_learning, np.random.RandomState(plan.seeds[0]))
     constants = [constant_loss(split.learning, split.judging, plan.recipe) for split in splits]
     judged = Judged(math.nan, float(np.mean(constants)))
-    if len(rows) > SAMPLE_ROWS:  # what pairs tell is learned from rows in memory
+    if n_learning < len(rows):  # what a network finds in all of them, it need not be told
         plan = replace(plan, tries_pairs=False)
     if len(rows) < _ENOUGH_TO_JUDGE:  # how strong the smoothing is can be said, and no more
         plan = replace(plan, tries_pairs=False, lengths=None, noisy_dropout=None)
     if is_tried:
-        # Who asks for a thousand epochs and early stopping does not want them in trials.
-        n_epochs = min(plan.recipe.epochs, defaults_for(len(rows)).max_epochs)
-        losses, paired, sooner, pairs = Trials(plan, splits, n_epochs, n_jobs).find()
+        tried = replace(plan, recipe=plan.recipe.for_fewer_rows(len(rows), n_learning))
+        losses, paired, sooner, pairs = Trials(tried, splits, n_jobs).find()
         best, told = min(losses.values()), min(paired.values(), default=math.inf)
-        if epochs_of_trial(n_epochs) >= _FEWEST_EPOCHS:
+        if epochs_of_trial(tried.recipe.epochs) >= _FEWEST_EPOCHS:
             judged = replace(judged, loss=min(best, told))
             is_clean = best < _CLEAN * judged.constant
             plan = _with_length(plan, sooner - best, judged.to_gain(best), is_clean=is_clean)
@@ -167,14 +169,36 @@ def settle(
     return plan, judged if len(splits) == 1 else None
 
 
-def _split(rows: RowSource, judges: RowSource | None, random: np.random.RandomState) -> list[Split]:
-    """Return rows that are held back, each time beside the others; one split, or a few folds."""
-    known = sample_rows(rows, SAMPLE_ROWS, random)
+def _rows_to_learn_from(plan: TrainingPlan, n_samples: int) -> int:
+    """Return how many rows small networks may learn from; all of them with those that judge."""
+    if n_samples <= _LOOKED_AT_WHOLE:
+        return n_samples
+    n_codes = max(plan.architecture.n_codes)
+    wanted = min(max(_ENOUGH_TO_LEARN, _ENOUGH_OF_A_CATEGORY * n_codes), _MOST_TO_LEARN)
+    return min(n_samples, wanted)
+
+
+def _split(
+    rows: RowSource, judges: RowSource | None, n_learning: int, random: np.random.RandomState
+) -> list[Split]:
+    """Return rows that are held back, each time beside the others; one split, or a few folds.
+
+    Parameters
+    ----------
+    rows : RowSource
+    judges : RowSource, optional
+        Those that are held back, if there are any already.
+    n_learning : int
+        How many rows learn at most. Where that is all of them, those that judge are among them.
+    random : RandomState
+    """
     if judges is not None:
-        return [Split(known, sample_rows(judges, SAMPLE_ROWS, random))]
+        judging = sample_rows(judges, _MOST_JUDGES, random)
+        return [Split(sample_rows(rows, n_learning, random), judging)]
+    n_held_back = min(_MOST_JUDGES, round(_HELD_BACK * len(rows)))
+    known = sample_rows(rows, n_learning + n_held_back, random)
     order = torch.from_numpy(random.permutation(len(known)))
     if len(rows) >= _ENOUGH_TO_JUDGE:
-        n_held_back = round(_HELD_BACK * len(known))
         return [Split(known.take(order[n_held_back:]), known.take(order[:n_held_back]))]
     folds = torch.arange(len(known)) % _FOLDS
     return [

@@ -70,8 +70,22 @@ class Recipe:
         Also in a short one it does not eat the weights before they learn.
         """
         most = max(self.weight_decay, _LARGEST_SHRINKAGE / self.learning_rate)
-        decay = min(self.weight_decay * self.epochs / epochs, most)
+        decay = min(self.weight_decay * (self.epochs / epochs), most)
         return replace(self, epochs=epochs, weight_decay=decay)
+
+    def for_fewer_rows(self, n_samples: int, n_fewer: int) -> "Recipe":
+        """Return the recipe for a trial on some of the rows, or on all of them.
+
+        It has smaller batches and more epochs, as tables with so many rows have. Who asks for a
+        thousand epochs and early stopping does not want them in trials.
+        """
+        whole, fewer = defaults_for(n_samples), defaults_for(n_fewer)
+        share = min(1.0, self.epochs / whole.max_epochs)
+        found = self.cut_short(max(1, round(share * fewer.max_epochs)))
+        batch_size = max(1, self.batch_size * fewer.batch_size // whole.batch_size)
+        steps, fewer_steps = math.ceil(n_samples / self.batch_size), math.ceil(n_fewer / batch_size)
+        decay = found.weight_decay * (steps / fewer_steps)
+        return replace(found, batch_size=batch_size, weight_decay=decay)
 
     def is_smooth(self, n_columns: int) -> list[bool]:
         """Return whether each of so many embedded columns is smoothed."""

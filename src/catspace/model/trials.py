@@ -71,17 +71,13 @@ class Trials:
     Parameters
     ----------
     plan : TrainingPlan
-        Of the whole training.
+        Of a whole training, of whose epochs trials have a share.
     splits : sequence of Split
-    n_epochs : int
-        Of which trials have a share.
     n_jobs : int
     """
 
-    def __init__(
-        self, plan: TrainingPlan, splits: Sequence[Split], n_epochs: int, n_jobs: int
-    ) -> None:
-        self._plan, self._n_epochs, self._n_jobs = plan, n_epochs, n_jobs
+    def __init__(self, plan: TrainingPlan, splits: Sequence[Split], n_jobs: int) -> None:
+        self._plan, self._n_jobs = plan, n_jobs
         self._splits = [
             Split(split.learning.to(plan.device), split.judging.to(plan.device)) for split in splits
         ]
@@ -148,7 +144,7 @@ class Trials:
     ) -> Runnable[Tried]:
         """Return the networks of a trial that learn from the rows of one split."""
         plan, rows = trial.plan.tell_pairs(split.learning)
-        recipe = plan.recipe.cut_short(epochs_of_trial(self._n_epochs, trial.share))
+        recipe = plan.recipe.cut_short(epochs_of_trial(plan.recipe.epochs, trial.share))
         return small_networks(
             index,
             small_shape(plan),
