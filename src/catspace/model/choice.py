@@ -31,6 +31,7 @@ _ENOUGH_TO_JUDGE, _FOLDS = 2_000, 4
 _HELD_BACK, _MOST_JUDGES = 0.1, 20_000
 # Of tables with up to so many rows all others learn. Of larger ones so many do, or so many for each
 # category of the column with most of them; but no more than the last, however many those are.
+# Pairs are looked for in the former alone.
 _LOOKED_AT_WHOLE, _ENOUGH_TO_LEARN = 100_000, 50_000
 _ENOUGH_OF_A_CATEGORY, _MOST_TO_LEARN = 10, 500_000
 # After fewer epochs a network may well be worse than a constant; that says nothing.
@@ -138,7 +139,7 @@ def settle(
     splits = _split(rows, judges, n_learning, np.random.RandomState(plan.seeds[0]))
     constants = [constant_loss(split.learning, split.judging, plan.recipe) for split in splits]
     judged = Judged(math.nan, float(np.mean(constants)))
-    if n_learning < len(rows):  # what a network finds in all of them, it need not be told
+    if len(rows) > _LOOKED_AT_WHOLE:  # what a network finds in so many, it need not be told
         plan = replace(plan, tries_pairs=False)
     if len(rows) < _ENOUGH_TO_JUDGE:  # how strong the smoothing is can be said, and no more
         plan = replace(plan, tries_pairs=False, lengths=None, noisy_dropout=None)
