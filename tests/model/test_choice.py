@@ -301,7 +301,14 @@ def test_the_whole_training_has_more_smoothing_the_more_noise_there_is(
     losses, most, is_class, expected
 ):
     judged = Judged(min(losses.values()), 1.0)
-    assert choice._for_whole_training(losses, judged, most, is_class=is_class) == expected
+    found = choice._for_whole_training(losses, judged, 0.0025, most, is_class=is_class)
+    assert found == expected
+
+
+def test_of_a_part_of_the_rows_more_smoothings_are_as_good_as_the_best():
+    losses, judged = {1.0: 0.1, 4.0: 0.1005, 16.0: 0.1008}, Judged(0.1, 1.0)
+    assert choice._for_whole_training(losses, judged, 0.0025, 500, is_class=False) < 4
+    assert choice._for_whole_training(losses, judged, 0.01, 500, is_class=False) == 10.0
 
 
 def test_a_target_that_never_changes_is_no_reason_to_fail():

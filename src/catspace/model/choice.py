@@ -47,7 +47,8 @@ _WHOLE_TRAINING, _WHOLE_TRAINING_OF_NOISE = 1.25, 2.5
 _ALWAYS_LEARNED = 32.0
 # Smoothings that lose no more than this beyond the best are as good: a share of the loss that is
 # left or of what is explained, whichever is less. Between two of them is looked at in steps.
-_AS_GOOD, _STEPS_BETWEEN = 0.0025, 16
+# Where some of the rows learned, single networks differ by more than that from chance.
+_AS_GOOD, _AS_GOOD_IN_A_PART, _STEPS_BETWEEN = 0.0025, 0.01, 16
 # Where twice the epochs gain less than the first, the whole training is shorter, and where they
 # gain more than the second, it is longer. Shares of the loss that is left or of what is explained,
 # whichever is less.
@@ -160,7 +161,8 @@ def settle(
             losses = paired if len(paired) > 1 else losses
         is_class = plan.recipe.loss == "log_loss"
         most = max(_ALWAYS_LEARNED, _rows_of_a_category(plan, len(rows)))
-        smooth = _for_whole_training(losses, judged, most, is_class=is_class)
+        as_good = _AS_GOOD if n_learning == len(rows) else _AS_GOOD_IN_A_PART
+        smooth = _for_whole_training(losses, judged, as_good, most, is_class=is_class)
         n_judges = sum(len(split.judging) for split in splits)
         if _is_by_chance(min(best, told), judged.constant, n_judges):
             plan, smooth = replace(plan, pairs=()), _NOTHING_LEARNED
@@ -215,14 +217,15 @@ def _rows_of_a_category(plan: TrainingPlan, n_samples: int) -> float:
 
 
 def _for_whole_training(
-    losses: Mapping[float, float], judged: Judged, most: float, *, is_class: bool
+    losses: Mapping[float, float], judged: Judged, as_good: float, most: float, *, is_class: bool
 ) -> float:
     """Return the smoothing of the whole training, after what small networks lost with each.
 
-    It is ``most`` at most, whatever they say.
+    Those that lose no more than the share ``as_good`` beyond the best are as good, and it is
+    ``most`` at most, whatever they say.
     """
     best = min(losses.values())
-    found = choose_between(losses, _AS_GOOD * judged.to_gain(best))
+    found = choose_between(losses, as_good * judged.to_gain(best))
     noise = 1.0  # of classes, and where a constant is perfect
     if not is_class and judged.constant > 0:
         noise = min(1.0, max(0.0, best / judged.constant))
