@@ -134,9 +134,12 @@ def run(kind, wanted):
     for name, found in others.items():
         seconds, predictions = zip(*found, strict=True)
         rows.append([f"{name}, one network", *mean_of(found, y_test)])
-        average = mape(y_test, np.mean(predictions, axis=0))
-        rows.append([f"{name}, {len(found)} networks", f"{average:.4f}", f"{sum(seconds):.1f}"])
+        if len(found) > 1:
+            average = mape(y_test, np.mean(predictions, axis=0))
+            rows.append([f"{name}, {len(found)} networks", f"{average:.4f}", f"{sum(seconds):.1f}"])
     print_table(["model", "test MAPE", "fit seconds"], rows)
+    if not others:
+        return
     print("\nFive networks of the paper take, in networks of the same turn:\n")
     header = ["times as long as", *others]
     print_table(header, ([name, *ratios_of(found, others)] for name, found in ours.items()))
