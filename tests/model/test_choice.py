@@ -353,26 +353,27 @@ def test_rows_that_are_held_back_already_are_the_judges(tried):
         (10**7, 20_000, 200_000),
         (10**7, 10**6, 500_000),
         (150_000, 20_000, 150_000),
+        (150_000, None, 50_000),
     ],
-    ids=["few rows", "more", "many categories", "very many", "too many to leave rows out"],
+    ids=["few rows", "more", "many categories", "very many", "all of them", "numbers alone"],
 )
 def test_of_many_rows_as_many_are_looked_at_as_categories_ask_for(n_samples, n_codes, n_learning):
-    shape = Architecture((5, n_codes), (2, 16), (), 1, (64,))
-    plan = TrainingPlan(shape, RECIPE, [1], ["day", "shop"], (), torch.device("cpu"))
+    n_codes, dims = ((), ()) if n_codes is None else ((5, n_codes), (2, 16))
+    plan = make_plan(None, 9, architecture=Architecture(n_codes, dims, (), 1, (64,)))
     assert choice._rows_to_learn_from(plan, n_samples) == n_learning
 
 
-@pytest.mark.parametrize("are_judges_given", [False, True])
-def test_of_many_rows_some_learn_and_others_judge(monkeypatch, tried, are_judges_given):
+@pytest.mark.parametrize(("are_judges_given", "n_judges"), [(False, 500), (True, 6_000)])
+def test_of_many_rows_some_learn_and_others_judge(monkeypatch, tried, are_judges_given, n_judges):
     monkeypatch.setattr(choice, "_LOOKED_AT_WHOLE", 5_000)
     monkeypatch.setattr(choice, "_ENOUGH_TO_LEARN", 2_000)
-    monkeypatch.setattr(choice, "_MOST_JUDGES", 500)
+    monkeypatch.setattr(choice, "_MOST_HELD_BACK", 500)
     rows = make_rows(6_000, 40, noise=1.0)
     rows = replace(rows, target=torch.arange(6_000.0)[:, None])  # so that each can be told
     judges = replace(rows, target=-1 - rows.target) if are_judges_given else None
     plan, judged = settle(make_plan(rows, 40, tries_pairs=True), rows, judges)
     [(plan_tried, [(learning, judging)])] = tried
-    assert (len(learning), len(judging)) == (2_000, 500)
+    assert (len(learning), len(judging)) == (2_000, n_judges)
     assert not set(learning.target.flatten().tolist()) & set(judging.target.flatten().tolist())
     assert (judging.target < 0).all() == are_judges_given
     assert not plan_tried.tries_pairs

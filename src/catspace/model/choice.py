@@ -27,13 +27,13 @@ _UNTRIED = 8.0
 _FEWEST_ROWS = 200
 # Below this, a tenth of the rows says too little: rows are put into folds, and each judges others.
 _ENOUGH_TO_JUDGE, _FOLDS = 2_000, 4
-# The share of the rows that is held back, and the most that judge.
-_HELD_BACK, _MOST_JUDGES = 0.1, 20_000
+# The share of the rows that is held back, and the most that are.
+_HELD_BACK, _MOST_HELD_BACK = 0.1, 20_000
 # Of tables with up to so many rows all others learn. Of larger ones so many do, or so many for each
-# category of the column with most of them; but no more than the last, however many those are.
-# Pairs are looked for in the former alone.
-_LOOKED_AT_WHOLE, _ENOUGH_TO_LEARN = 100_000, 50_000
-_ENOUGH_OF_A_CATEGORY, _MOST_TO_LEARN = 10, 500_000
+# category of the column with most of them. Pairs are looked for in the former alone.
+_LOOKED_AT_WHOLE, _ENOUGH_TO_LEARN, _ENOUGH_OF_A_CATEGORY = 100_000, 50_000, 10
+# No more than this learn, however many categories there are, or judge, however many are given.
+_MOST_ROWS = 500_000
 # After fewer epochs a network may well be worse than a constant; that says nothing.
 _FEWEST_EPOCHS = 3
 # What trials find is multiplied by this for the whole training, which has more epochs and more
@@ -176,9 +176,9 @@ def _rows_to_learn_from(plan: TrainingPlan, n_samples: int) -> int:
     """Return how many rows small networks may learn from; all of them with those that judge."""
     if n_samples <= _LOOKED_AT_WHOLE:
         return n_samples
-    n_codes = max(plan.architecture.n_codes)
-    wanted = min(max(_ENOUGH_TO_LEARN, _ENOUGH_OF_A_CATEGORY * n_codes), _MOST_TO_LEARN)
-    return min(n_samples, wanted)
+    n_codes = max(plan.architecture.n_codes, default=0)  # a table may have numbers alone
+    wanted = max(_ENOUGH_TO_LEARN, _ENOUGH_OF_A_CATEGORY * n_codes)
+    return min(n_samples, wanted, _MOST_ROWS)
 
 
 def _split(
@@ -196,9 +196,9 @@ def _split(
     random : RandomState
     """
     if judges is not None:
-        judging = sample_rows(judges, _MOST_JUDGES, random)
+        judging = sample_rows(judges, _MOST_ROWS, random)
         return [Split(sample_rows(rows, n_learning, random), judging)]
-    n_held_back = min(_MOST_JUDGES, round(_HELD_BACK * len(rows)))
+    n_held_back = min(_MOST_HELD_BACK, round(_HELD_BACK * len(rows)))
     known = sample_rows(rows, n_learning + n_held_back, random)
     order = torch.from_numpy(random.permutation(len(known)))
     if len(rows) >= _ENOUGH_TO_JUDGE:
