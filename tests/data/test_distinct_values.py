@@ -96,6 +96,13 @@ def test_a_value_is_the_same_category_alone_and_beside_others(values):
     assert alone == vocabulary.encode(together).tolist()
 
 
+@pytest.mark.parametrize("values", KEPT.values(), ids=KEPT)
+def test_what_a_column_begins_with_does_not_decide_for_the_rest_of_it(values):
+    if isinstance(values, list):  # which alone may hold values of several types
+        for table in tables([*[values[0]] * 150, *values]):
+            assert Vocabulary.fit(read_table(table).columns[0]).n_categories == len(values)
+
+
 TWENTY = [Decimal("12345678901234567890"), Decimal("12345678901234567891")]
 REFUSED = {
     "decimals of twenty digits": (TWENTY, "decimals of more than 15 digits, such as 1234567890123"),

@@ -4,7 +4,7 @@ Objects that differ stay different: where their text, or the type that Arrow tak
 make one value of two, the column is refused.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -45,17 +45,19 @@ def mixed_column(name: str, values: np.ndarray) -> Column:
     return Column(name, tuple(parts), len(objects))
 
 
-def recheck(name: str, values: pa.Array, objects: Sequence[Any] | np.ndarray) -> Column | None:
+def recheck(name: str, values: pa.Array, to_objects: Callable[[], Sequence[Any]]) -> Column | None:
     """Return objects that Arrow took for values of one type which they are not; else None.
 
-    Arrow reads text beside bytes as bytes, and dates beside points in time as dates.
+    Arrow reads text beside bytes as bytes, and dates beside points in time as dates. Of other
+    types the objects are not asked for, which takes longer than to read them.
     """
     type_ = values.type
-    is_bytes = pa.types.is_binary(type_) or pa.types.is_large_binary(type_)
-    if is_bytes and any(isinstance(value, str) for value in objects):
-        return mixed_column(name, object_array(objects))
-    times = _read_times(name, objects) if pa.types.is_temporal(type_) else None
-    return None if times is None else Column(name, ((None, times),), len(objects))
+    if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
+        objects = to_objects()
+        is_mixed = any(isinstance(value, str) for value in objects)
+        return mixed_column(name, object_array(objects)) if is_mixed else None
+    times = _read_times(name, to_objects()) if pa.types.is_temporal(type_) else None
+    return None if times is None else Column(name, ((None, times),), len(times))
 
 
 def _read_times(name: str, objects: Sequence[Any] | np.ndarray) -> pa.Array | None:

@@ -7,6 +7,7 @@ polars' null cannot be told apart any more.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -136,27 +137,46 @@ def _from_narwhals(frame: "nw.DataFrame[Any]") -> Table:
         raise _duplicated(names)
     # scikit-learn's rule: names count only when all of them are text.
     all_text = all(isinstance(name, str) for name in frame.columns)
+    read = _pandas_column if frame.implementation.is_pandas() else _column
     columns = [
-        _column(name, frame.get_column(original))
-        for name, original in zip(names, frame.columns, strict=True)
+        read(name, frame, original) for name, original in zip(names, frame.columns, strict=True)
     ]
     backend = frame.implementation.name.lower()
     return Table(tuple(columns), len(frame), backend, named=all_text)
 
 
-def _column(name: str, series: "nw.Series[Any]") -> Column:
+def _column(name: str, frame: "nw.DataFrame[Any]", original: Any) -> Column:
+    series = frame.get_column(original)
     is_object = series.dtype == nw.Object
+    # What polars calls an object comes to Arrow as its address in memory.
+    is_address = is_object and series.implementation.is_polars()
+    return _series_column(name, series, None if is_address else series.to_arrow, is_object)
+
+
+def _pandas_column(name: str, frame: "nw.DataFrame[Any]", original: Any) -> Column:
+    """Return a column of pandas, whose series takes longer to wrap than a row takes to read.
+
+    A wrapped one calls objects text where the first hundred of them are.
+    """
+    series = frame.to_native()[original]
+    to_arrow = partial(pa.Array.from_pandas, series)
+    return _series_column(name, series, to_arrow, series.dtype == object)
+
+
+def _series_column(
+    name: str, series: Any, to_arrow: Callable[[], pa.Array] | None, is_object: bool
+) -> Column:
+    """Return the column that a series of narwhals or pandas is."""
     try:
-        # What polars calls an object comes to Arrow as its address in memory.
-        values = None if is_object and series.implementation.is_polars() else series.to_arrow()
+        values = None if to_arrow is None else to_arrow()
     except NOT_ONE_TYPE:
         values = None
     if values is None:
         # Not to_numpy: polars has integers of 128 bits, and numpy does not.
         return _object_column(name, object_array(series.to_list()))
-    if is_object and (column := _reread(name, values, series.to_list())) is not None:
+    if is_object and (column := _reread(name, values, series.to_list)) is not None:
         return column
-    return _arrow_column(name, values, lambda: series.to_numpy())
+    return _arrow_column(name, values, series.to_numpy)
 
 
 def _arrow_column(name: str, values: pa.Array, objects: Callable[[], np.ndarray]) -> Column:
@@ -207,10 +227,10 @@ def _object_column(name: str, objects: np.ndarray) -> Column:
     return ListColumn.of(_array_column(name, items), lengths)
 
 
-def _reread(name: str, values: pa.Array, objects: Any) -> Column | None:
+def _reread(name: str, values: pa.Array, objects: Callable[[], Any]) -> Column | None:
     """Return objects that Arrow took for what they are not, or that are lists; else None."""
     if is_list(values.type):  # items of several types are told apart, and sets are lists too
-        return _object_column(name, object_array(objects))
+        return _object_column(name, object_array(objects()))
     return recheck(name, values, objects)
 
 
@@ -280,7 +300,7 @@ def _array_column(name: str, values: np.ndarray) -> Column:
         arrow = pa.array(values, from_pandas=True)
     except NOT_ONE_TYPE:
         return _object_column(name, values)
-    if values.dtype == object and (column := _reread(name, arrow, values)) is not None:
+    if values.dtype == object and (column := _reread(name, arrow, lambda: values)) is not None:
         return column
     return _arrow_column(name, arrow, lambda: values)
 
