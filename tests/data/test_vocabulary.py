@@ -1,5 +1,5 @@
 import warnings
-from datetime import date
+from datetime import date, datetime, time, timedelta
 
 import numpy as np
 import pandas as pd
@@ -132,6 +132,40 @@ def test_a_few_values_are_found_among_many():
     some = pa.DictionaryArray.from_arrays([0, 1, 2, 3, None], ["id 007", "id 499", "x", "id 007"])
     codes = vocabulary.encode(read_table({"x": some}).columns[0])
     assert codes.tolist() == [N_SPECIAL + 7, N_SPECIAL + 499, UNSEEN, N_SPECIAL + 7, MISSING]
+
+
+@pytest.mark.parametrize("n_asked", [1, 4, 6, 500, 5_000])
+@pytest.mark.parametrize(
+    "known",
+    [
+        [f"id {i:03d}" for i in range(1_000)],
+        [*range(-500, 500)],
+        [i / 8 for i in range(1_000)],
+        [f"{i}".encode() for i in range(1_000)],
+        [datetime(2020, 1, 1) + timedelta(hours=i) for i in range(1_000)],
+        [timedelta(seconds=i) for i in range(-500, 500)],
+        [time(i // 60, i % 60) for i in range(1_000)],
+        [False, True],
+    ],
+    ids=lambda known: type(known[0]).__name__,
+)
+def test_values_are_found_however_many_are_asked_for(known, n_asked):
+    """Few are searched for one by one, many by a table of hashes: both are what a dict finds."""
+    random = np.random.default_rng(0)
+    learned, asked = known[::2], [known[i] for i in random.integers(0, len(known), n_asked)]
+    vocabulary = Vocabulary.fit(objects(learned))
+    code = {value: N_SPECIAL + i for i, value in enumerate(sorted(learned))}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CatspaceWarning)
+        found = vocabulary.encode(objects(asked))
+    assert found.tolist() == [code.get(value, UNSEEN) for value in asked]
+
+
+def test_a_row_of_a_table_brings_its_categories_along_and_not_their_codes():
+    vocabulary = Vocabulary.fit(column([*"abcd"]))
+    row = pd.Series(pd.Categorical([*"zdcba"], categories=[*"zdcba"]))[3:4]
+    (found,) = read_table(row.to_frame("x")).columns
+    assert vocabulary.encode(found).tolist() == [N_SPECIAL + 1]
 
 
 def test_missing_rare_and_unseen_use_different_rows():

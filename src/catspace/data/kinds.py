@@ -5,9 +5,12 @@ came in: 1, 1.0 and True are one number, the text '1' is another value. Values t
 their kind cannot tell apart are refused.
 """
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from operator import methodcaller
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +27,9 @@ _SAFE_DIGITS = 15
 _FIRST_TIME, _LAST_TIME = (
     pa.scalar(time, pa.timestamp("us")) for time in (datetime.min, datetime.max)
 )
+# So few values are searched for one by one, and one more for so many that are known: looking at
+# these takes as long as one search.
+_FEW, _SEARCHED_IN_TIME_OF_ONE = 5, 2_000
 _TEXT_HINT = "turn the column into text, so that each value is itself."
 
 # A part of a column: its rows (None is all), kind, distinct values, and their place in each row.
@@ -77,7 +83,11 @@ def factorize(values: pa.Array) -> tuple[str, pa.Array, np.ndarray]:
     """
     if pa.types.is_null(values.type):
         return "text", pa.array([], pa.large_string()), np.full(len(values), -1, dtype=np.int64)
-    encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    is_encoded = pa.types.is_dictionary(values.type)
+    if is_encoded and len(values.dictionary) > len(values):
+        # A few rows that were taken from a table bring all of its categories along.
+        values, is_encoded = values.dictionary_decode(), False
+    encoded = values if is_encoded else values.dictionary_encode()
     indices = encoded.indices
     if indices.null_count:
         indices = indices.cast(pa.int64()).fill_null(-1)
@@ -171,11 +181,14 @@ def convert_exactly(values: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def find_positions(values: pa.Array, known: pa.Array) -> np.ndarray:
-    """Return the position of each value among the known ones, which differ; -1 where it is not.
+    """Return the position of each value among the known ones; -1 where it is not there.
 
-    The table of hashes is built of the shorter of the two: a block of rows has few values, and
-    finding them must not cost a table of all that are known.
+    Those that are known are sorted, and differ. The table of hashes is built of the shorter of
+    the two: a block of rows has few values, and finding them must not cost a table of all that are
+    known. A single row must not even cost a look at all of them.
     """
+    if len(values) < _FEW + len(known) // _SEARCHED_IN_TIME_OF_ONE:
+        return np.array([_position(value, known) for value in values.to_pylist()], dtype=np.int64)
     if len(values) >= len(known):
         found = pc.index_in(values, value_set=known, skip_nulls=True)
         return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False))
@@ -185,6 +198,14 @@ def find_positions(values: pa.Array, known: pa.Array) -> np.ndarray:
     position = np.full(len(distinct.dictionary) + 1, -1)  # the last one is that of null
     position[found.drop_null().to_numpy()] = met
     return np.asarray(position[distinct.indices.fill_null(-1).to_numpy(zero_copy_only=False)])
+
+
+def _position(value: Any, known: pa.Array) -> int:
+    """Return the position of one value among known ones, which are sorted; -1 for none."""
+    if value is None:
+        return -1
+    found = bisect_left(known, value, key=methodcaller("as_py"))
+    return found if found < len(known) and known[found].as_py() == value else -1
 
 
 def merge_counts(

@@ -52,7 +52,7 @@ class Schema:
                 f"{len(self.names)} features as input."
             )
         _refuse_empty(table)
-        return table.rename(self.names)
+        return table if table.names == list(self.names) else table.rename(self.names)
 
 
 def _refuse_empty(table: Table) -> None:

@@ -128,6 +128,8 @@ def look_up(
     """
     if not tables:
         return empty(codes.device, codes.shape[1], 0)
+    if not torch.is_grad_enabled():
+        return gather(codes, [tables[i] for i in table_of])
     return _LookUp.apply(  # type: ignore[no-any-return, no-untyped-call]
         codes, table_of, sparse, pull, *tables
     )

@@ -61,9 +61,13 @@ def run_layers(
     -------
     tensor of shape (batch, n_outputs)
     """
+    drawn = None if dropout == 0 else generator
+    if activation == "relu" and not torch.is_grad_enabled():
+        inputs = torch.cat([vectors, numbers], dim=1)
+        weights, biases = [one.weight for one in layers], [one.bias for one in layers]
+        return relu_forward(inputs, weights, biases, dropout, drawn)[1]
     if activation == "relu":
         weights = [part for layer in layers for part in (layer.weight, layer.bias)]
-        drawn = None if dropout == 0 else generator
         return _ReluLayers.apply(  # type: ignore[no-any-return, no-untyped-call]
             vectors, numbers, dropout, drawn, *weights
         )
