@@ -120,15 +120,16 @@ class Evidence:
     def apply(self, rows: Rows, generator: torch.Generator) -> Rows:
         """Return the rows, of which some have forgotten categories, with the rates of the pull."""
         codes = rows.codes
-        positions = codes + self._first
-        rates = self._pulls[positions]
+        positions = (codes + self._first).view(-1)
+        rates = self._pulls.index_select(0, positions).view(codes.shape)
         if rows.weight is not None:
             rates = rates * rows.weight
         if self._chances is not None:
             drawn = torch.rand(
                 codes.shape, generator=generator, device=codes.device, dtype=torch.float32
             )
-            codes = codes.masked_fill(drawn < self._chances[positions], UNSEEN)
+            chances = self._chances.index_select(0, positions).view(codes.shape)
+            codes = codes.masked_fill(drawn < chances, UNSEEN)
         return replace(rows, codes=codes, rates=rates.T.contiguous())
 
     def pull(self, batch: Rows) -> Pull:

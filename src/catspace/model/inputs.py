@@ -204,7 +204,7 @@ def scatter(
     """
     found: list[Tensor | None] = [None] * len(shapes)
     parts = torch.split(gradient, [shapes[i][1] for i in table_of], dim=1)
-    for code, part, i in zip(codes.unbind(), parts, table_of, strict=True):
+    for code, part, i in zip(codes.long().unbind(), parts, table_of, strict=True):
         if is_learned[i]:
             of_slot = gradient_of_table(code, part, shapes[i], is_sparse=i in sparse)
             before = found[i]
@@ -228,8 +228,11 @@ def gradient_of_table(
     is_sparse : bool
         Whether the gradient shall hold these rows only.
     """
+    code = code.long()
     if is_sparse:
-        return torch.sparse_coo_tensor(code[None].long(), gradient, shape, check_invariants=False)
+        return torch.sparse_coo_tensor(code[None], gradient, shape, check_invariants=False)
+    if gradient.device.type == "cpu":  # where it takes a quarter of the time, and adds in order too
+        return gradient.new_zeros(shape).index_add_(0, code, gradient)
     return torch.ops.aten.embedding_dense_backward(  # type: ignore[no-any-return]
         gradient, code, shape[0], -1, False
     )
