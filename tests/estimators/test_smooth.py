@@ -126,6 +126,26 @@ def fit_quietly(kind, X, y, **options):
         return kind(max_epochs=6, random_state=0).fit(X, y, **options)
 
 
+@pytest.mark.parametrize(
+    ("n_columns", "n_categories", "noise", "is_smoothed"),
+    [(2, 400, 0.1, False), (3, 400, 0.8, True)],
+    ids=["clean", "noisy"],
+)
+def test_nothing_is_smoothed_where_few_rows_tell_all(n_columns, n_categories, noise, is_smoothed):
+    random, n = np.random.default_rng(0), 4_000
+    ids = random.integers(0, n_categories, (2 * n, n_columns))
+    effects = random.normal(size=(n_columns, n_categories))
+    y = sum(effects[i, ids[:, i]] for i in range(n_columns)) + random.normal(
+        scale=noise, size=2 * n
+    )
+    X = pd.DataFrame({f"id {i}": ids[:, i].astype(str) for i in range(n_columns)})
+    found = EmbeddingRegressor(random_state=0).fit(X[:n], y[:n])
+    assert all((value > 0) == is_smoothed for value in found.smooth_.values())
+    other = EmbeddingRegressor(smooth=0 if is_smoothed else 2, random_state=0).fit(X[:n], y[:n])
+    errors = [np.mean((model.predict(X[n:]) - y[n:]) ** 2) for model in (found, other)]
+    assert errors[0] < errors[1]
+
+
 def test_every_category_may_be_different():
     random = np.random.default_rng(0)
     X = {"id": [f"row {i}" for i in range(2_500)]}

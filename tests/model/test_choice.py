@@ -14,6 +14,7 @@ from catspace.model.choice import Judged, settle
 from catspace.model.losses import LOSSES, constant_loss
 from catspace.model.plan import Lengths, TrainingPlan
 from catspace.model.recipe import Recipe, defaults_for
+from catspace.model.trials import Found
 from catspace.model.turns import Epoch
 from catspace.preparation.rows import Rows
 
@@ -81,7 +82,7 @@ def test_the_length_of_the_training_follows_what_time_gives_small_networks(
     found, _ = settle(plan, rows, None)
     assert (found.recipe.epochs, found.recipe.weight_decay) == (n_epochs, LENGTHS[n_epochs])
     assert found.recipe.smooth[0] > 0
-    # Nor is it tried where the user has said how long: all smoothings together are one training.
+    # Where the user has said how long, half of a trial's time is not tried.
     lengths, run = [], trials.run_side_by_side
 
     def counted(trainings, *arguments, **options):
@@ -91,7 +92,8 @@ def test_the_length_of_the_training_follows_what_time_gives_small_networks(
     monkeypatch.setattr(trials, "run_side_by_side", counted)
     kept, _ = settle(replace(plan, lengths=None), rows, None)
     assert kept.recipe.epochs == 12
-    assert lengths == [6]
+    assert lengths[0] == 6
+    assert 3 not in lengths
 
 
 def test_trials_are_no_longer_than_those_of_the_default_however_long_the_training(monkeypatch):
@@ -104,7 +106,9 @@ def test_trials_are_no_longer_than_those_of_the_default_however_long_the_trainin
     monkeypatch.setattr(trials, "run_side_by_side", counted)
     plan = make_plan(rows, 20, recipe=replace(RECIPE, epochs=10**6))
     found, _ = settle(plan, rows, None)
-    assert lengths == [math.ceil(defaults_for(2_500).max_epochs / 2)]
+    usual = defaults_for(2_500).max_epochs
+    assert lengths[0] == math.ceil(usual / 2)
+    assert max(lengths) <= usual
     assert found.recipe.epochs == 10**6
 
 
@@ -156,23 +160,33 @@ def test_any_difference_counts_where_nothing_is_tolerated():
     assert choice.choose_between(losses, 0.0) == 64.0
 
 
+def lengthened(plan, *, gained, constant=1.0, gained_unsmoothed=0.0):
+    """Return the epochs after trials that lost a half, and so much more in half of the time."""
+    found = Found({4.0: 0.5}, {}, 0.5 + gained, (), gained_unsmoothed)
+    return choice._with_length(plan, found, Judged(0.5, constant)).recipe.epochs
+
+
+@pytest.fixture
+def of_any_length():
+    plan = make_plan(make_rows(10, 2, noise=1), 2, recipe=replace(RECIPE, epochs=12))
+    return replace(plan, lengths=Lengths(*(replace(RECIPE, epochs=n) for n in LENGTHS)))
+
+
 @pytest.mark.parametrize(
     ("gained", "n_epochs"), [(0.0, 6), (0.01, 6), (0.03, 12), (0.06, 16), (-0.01, 6)]
 )
-def test_little_gain_is_a_shorter_training_and_much_a_longer_one(gained, n_epochs):
-    plan = make_plan(make_rows(10, 2, noise=1), 2, recipe=replace(RECIPE, epochs=12))
-    both = [replace(RECIPE, epochs=n) for n in LENGTHS]
-    of_any = choice._with_length(replace(plan, lengths=Lengths(*both)), gained, 0.5, is_clean=True)
-    assert of_any.recipe.epochs == n_epochs
-    as_it_is = choice._with_length(plan, gained, 0.5, is_clean=True)
-    assert as_it_is == plan  # the user has said how long
+def test_little_gain_is_a_shorter_training_and_much_a_longer_one(of_any_length, gained, n_epochs):
+    assert lengthened(of_any_length, gained=gained) == n_epochs
+    as_the_user_says = replace(of_any_length, lengths=None)
+    assert lengthened(as_the_user_says, gained=gained) == 12
 
 
-def test_what_explains_little_is_not_trained_for_longer():
-    plan = make_plan(make_rows(10, 2, noise=1), 2, recipe=replace(RECIPE, epochs=12))
-    both = [replace(RECIPE, epochs=n) for n in LENGTHS]
-    found = choice._with_length(replace(plan, lengths=Lengths(*both)), 0.2, 0.5, is_clean=False)
-    assert found.recipe.epochs == 12
+def test_what_explains_little_is_not_trained_for_longer(of_any_length):
+    assert lengthened(of_any_length, gained=0.2, constant=0.6) == 12
+
+
+def test_what_nothing_holds_back_is_not_trained_for_longer(of_any_length):
+    assert lengthened(of_any_length, gained=0.2, gained_unsmoothed=0.1) == 12
 
 
 @pytest.mark.parametrize(
@@ -205,7 +219,8 @@ def test_a_loss_below_zero_is_never_taken_for_chance():
     ],
 )
 def test_pairs_must_give_more_than_more_time_would(told, untold, sooner, is_worth_it):
-    assert choice._are_worth_telling(told, untold, sooner) == is_worth_it
+    found = Found({4.0: untold}, {4.0: told} if math.isfinite(told) else {}, sooner, ())
+    assert found.are_pairs_worth_telling == is_worth_it
 
 
 @pytest.mark.parametrize(

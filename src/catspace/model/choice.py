@@ -18,7 +18,7 @@ import torch
 from catspace.data.vocabulary import N_SPECIAL
 from catspace.model.losses import constant_loss
 from catspace.model.plan import TrainingPlan
-from catspace.model.trials import Split, Trials, epochs_of_trial, is_large, small_shape
+from catspace.model.trials import Found, Split, Trials, epochs_of_trial, is_large, small_shape
 from catspace.model.turns import Epoch
 from catspace.preparation.rows import RowSource, sample_rows
 
@@ -61,8 +61,8 @@ _NOISY = 0.5
 # the root of their number (1,000 rows 2 %). A smoothing with which nothing is learned of categories
 # is as good as the constant, and no worse.
 _GAINED_BY_CHANCE, _NOTHING_LEARNED = 0.63, 256.0
-# Pairs are told where that takes away more than this share of the loss, and more than more time.
-_WORTH_TELLING = 0.01
+# Where no smoothing above this one is best, none at all is tried too.
+_WEAK = 2.0
 
 
 @dataclass(frozen=True)
@@ -140,36 +140,60 @@ def settle(
     splits = _split(rows, judges, n_learning, np.random.RandomState(plan.seeds[0]))
     constants = [constant_loss(split.learning, split.judging, plan.recipe) for split in splits]
     judged = Judged(math.nan, float(np.mean(constants)))
+    can_tell = plan.tries_pairs and _ENOUGH_TO_JUDGE <= len(rows) <= _MOST_ROWS
     if len(rows) > _LOOKED_AT_WHOLE:  # what a network finds in so many, it need not be told
         plan = replace(plan, tries_pairs=False)
     if len(rows) < _ENOUGH_TO_JUDGE:  # how strong the smoothing is can be said, and no more
         plan = replace(plan, tries_pairs=False, lengths=None, noisy_dropout=None)
     if is_tried:
         tried = replace(plan, recipe=plan.recipe.for_fewer_rows(len(rows), n_learning))
-        losses, paired, sooner, pairs = Trials(tried, splits, n_jobs).find()
-        best, told = min(losses.values()), min(paired.values(), default=math.inf)
+        found = _try(Trials(tried, splits, n_jobs), judged.constant, can_tell=can_tell)
         if epochs_of_trial(tried.recipe.epochs) >= _FEWEST_EPOCHS:
-            judged = replace(judged, loss=min(best, told))
-            is_clean = best < _CLEAN * judged.constant
-            plan = _with_length(plan, sooner - best, judged.to_gain(best), is_clean=is_clean)
+            judged = replace(judged, loss=found.least)
+            plan = _with_length(plan, found, judged)
             if plan.noisy_dropout is not None and judged.is_noisy:
                 plan = plan.with_dropout(plan.noisy_dropout)
-        if _are_worth_telling(told, best, sooner):
-            plan = replace(plan, pairs=pairs)
-            # What networks are told need not be in their vectors, which ask for a smoothing of
-            # their own; one network alone does not show it.
-            losses = paired if len(paired) > 1 else losses
-        is_class = plan.recipe.loss == "log_loss"
-        most = max(_ALWAYS_LEARNED, _rows_of_a_category(plan, len(rows)))
-        as_good = _AS_GOOD if n_learning == len(rows) else _AS_GOOD_IN_A_PART
-        smooth = _for_whole_training(losses, judged, as_good, most, is_class=is_class)
         n_judges = sum(len(split.judging) for split in splits)
-        if _is_by_chance(min(best, told), judged.constant, n_judges):
-            plan, smooth = replace(plan, pairs=()), _NOTHING_LEARNED
-        plan = plan.smoothed(smooth)
+        if _is_by_chance(found.least, judged.constant, n_judges):
+            plan = replace(plan, pairs=()).smoothed(_NOTHING_LEARNED)
+        else:
+            as_good = _AS_GOOD if n_learning == len(rows) else _AS_GOOD_IN_A_PART
+            plan = _with_findings(plan, found, judged, as_good, len(rows))
     # Small networks that learned for a short time from parts of few rows are no proof that there is
     # nothing to learn.
     return plan, judged if len(splits) == 1 else None
+
+
+def _try(trials: Trials, constant: float, *, can_tell: bool) -> Found:
+    """Return what small networks lose, those included that are tried only where others ask for it.
+
+    Where there is much noise, networks are told of single columns, if they may be. Where the
+    weakest smoothings are the best, none is tried as well.
+    """
+    found = trials.find()
+    if found.are_pairs_worth_telling:
+        return found
+    if can_tell and found.best > _NOISY * constant:
+        found = trials.tell_columns(found)
+    elif min(found.losses, key=lambda smooth: found.losses[smooth]) <= _WEAK:
+        found = trials.leave_unsmoothed(found)
+    return found
+
+
+def _with_findings(
+    plan: TrainingPlan, found: Found, judged: Judged, as_good: float, n_samples: int
+) -> TrainingPlan:
+    """Return the plan with the smoothing that small networks ask for, and what they are told."""
+    if _is_better_unsmoothed(found, judged):
+        return plan.smoothed(0.0)
+    losses, most = found.losses, max(_ALWAYS_LEARNED, _rows_of_a_category(plan, n_samples))
+    if found.are_pairs_worth_telling:
+        plan = replace(plan, pairs=found.pairs)
+        # What networks are told need not be in their vectors, which ask for a smoothing of
+        # their own; one network alone does not show it.
+        losses = found.paired if len(found.paired) > 1 else losses
+    is_class = plan.recipe.loss == "log_loss"
+    return plan.smoothed(_for_whole_training(losses, judged, as_good, most, is_class=is_class))
 
 
 def _rows_to_learn_from(plan: TrainingPlan, n_samples: int) -> int:
@@ -233,36 +257,33 @@ def _for_whole_training(
     return float(f"{min(factor * found, most):.2g}")
 
 
-def _with_length(
-    plan: TrainingPlan, gained: float, to_gain: float, *, is_clean: bool
-) -> TrainingPlan:
+def _with_length(plan: TrainingPlan, found: Found, judged: Judged) -> TrainingPlan:
     """Return the plan with fewer epochs or with more, by what the second half of a trial gave.
 
-    Where there is mostly noise, a gain may be one by chance, and more epochs learn it by heart.
+    Where there is mostly noise, a gain may be one by chance, and more epochs learn it by heart. And
+    what no smoothing holds back has learned all there is in the usual time.
     """
     if plan.lengths is None:
         return plan
+    gained, to_gain = found.sooner - found.best, judged.to_gain(found.best)
     if gained < _WORTH_LEARNING * to_gain:
         return replace(plan, recipe=plan.lengths.shorter)
-    if is_clean and gained > _STILL_LEARNING * to_gain:
+    is_clean = found.best < _CLEAN * judged.constant
+    if is_clean and gained > _STILL_LEARNING * to_gain and not _is_better_unsmoothed(found, judged):
         return replace(plan, recipe=plan.lengths.longer)
     return plan
+
+
+def _is_better_unsmoothed(found: Found, judged: Judged) -> bool:
+    """Whether smoothing takes away more than it gives, however weak it is."""
+    to_gain = judged.to_gain(found.best)
+    return to_gain > 0 and found.gained_unsmoothed > _WORTH_LEARNING * to_gain
 
 
 def _is_by_chance(loss: float, constant: float, n_judges: int) -> bool:
     """Whether so many rows cannot tell a loss from that of a constant."""
     gain = _GAINED_BY_CHANCE / math.sqrt(n_judges)
     return constant > 0 and loss > (1 - gain) * constant
-
-
-def _are_worth_telling(told: float, untold: float, sooner: float) -> bool:
-    """Whether pairs take away a part of the loss that more time would not.
-
-    A network that is still learning gains by everything that it is told. What it would have found
-    by itself is better in its vectors, so pairs must give more than the second half of the time.
-    """
-    to_gain = max(_WORTH_TELLING * abs(untold), sooner - untold)
-    return untold - told > to_gain
 
 
 def choose_between(losses: Mapping[float, float], tolerance: float) -> float:

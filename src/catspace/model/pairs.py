@@ -8,6 +8,8 @@ A row is never told of its own target. Rows are spread over folds, and each lear
 other folds have seen of its pairs, as scikit-learn's `TargetEncoder` does it for single columns;
 otherwise a network would read the target of rare pairs off the numbers that are made of it. New
 rows are told what all rows have seen. Zero stands for nothing known.
+
+A pair of a column with itself is that column: what the target did for each of its categories.
 """
 
 from collections.abc import Sequence
@@ -20,7 +22,7 @@ from torch import Tensor, nn
 
 from catspace.preparation.rows import Rows
 
-# The positions of two embedded columns.
+# The positions of two embedded columns, or of one column twice.
 Pair = tuple[int, int]
 
 _FOLDS = 5
@@ -251,32 +253,76 @@ def choose_pairs(
     pairs are added to a least-squares fit one by one, always the one that explains most. Columns
     of lists, of which ``lists`` has the longest, have no one category to meet another.
     """
-    columns = [i for i in range(len(n_codes)) if not lists or not lists[i]]
+    columns = _without_lists(n_codes, lists)
     if len(columns) < 2:
         return ()
-    chosen = np.random.RandomState(seed).permutation(len(rows))[:_SEARCHED_ROWS]
-    rows = rows.take(torch.from_numpy(chosen).to(rows.target.device))
-    goals = goals_of(rows, n_outputs)
-    n_values = goals.shape[1]
-
-    def tell(pairs: Sequence[Pair]) -> np.ndarray:
-        told = learn_pairs(rows, pairs, n_codes, goals, seed).told.cpu().double().numpy()
-        return told.reshape(len(rows), len(pairs), n_values)
-
-    singles = tell([(i, i) for i in columns])
-    left = goals - goals.mean(axis=0)
+    search = _Search(rows, n_codes, n_outputs, seed)
+    singles = search.tell([(i, i) for i in columns])
+    left = search.left
     strongest = np.argsort(-_explained(left, singles - singles.mean(axis=0)))[:_MOST_COLUMNS]
-    basis, _ = np.linalg.qr(np.column_stack([np.ones(len(rows)), singles.reshape(len(rows), -1)]))
+    basis, _ = np.linalg.qr(np.column_stack([np.ones(len(left)), singles.reshape(len(left), -1)]))
     left = left - basis @ (basis.T @ left)
     candidates = list(combinations([columns[i] for i in sorted(strongest.tolist())], 2))
-    told = np.concatenate([tell([pair]) for pair in candidates], axis=1)
+    told = np.concatenate([search.tell([pair]) for pair in candidates], axis=1)
     told -= np.einsum("nk,kpv->npv", basis, np.einsum("nk,npv->kpv", basis, told))
-    found: list[Pair] = []
+    return _add_one_by_one(candidates, told, left)
+
+
+def choose_columns(
+    rows: Rows, n_codes: Sequence[int], n_outputs: int, seed: int, lists: Sequence[int] = ()
+) -> tuple[Pair, ...]:
+    """Return the columns that say most by themselves, each as a pair of it with itself.
+
+    They are added to a least-squares fit one by one, as in `choose_pairs`.
+    """
+    candidates = [(i, i) for i in _without_lists(n_codes, lists)]
+    if not candidates:
+        return ()
+    search = _Search(rows, n_codes, n_outputs, seed)
+    told = search.tell(candidates)
+    return _add_one_by_one(candidates, told - told.mean(axis=0), search.left)
+
+
+def _without_lists(n_codes: Sequence[int], lists: Sequence[int]) -> list[int]:
+    return [i for i in range(len(n_codes)) if not lists or not lists[i]]
+
+
+class _Search:
+    """Some rows of a table, and what other rows tell of pairs in them."""
+
+    def __init__(self, rows: Rows, n_codes: Sequence[int], n_outputs: int, seed: int) -> None:
+        chosen = np.random.RandomState(seed).permutation(len(rows))[:_SEARCHED_ROWS]
+        self._rows = rows.take(torch.from_numpy(chosen).to(rows.target.device))
+        self._n_codes, self._seed = n_codes, seed
+        self._goals = goals_of(self._rows, n_outputs)
+        self.left = self._goals - self._goals.mean(axis=0)  # what is to be explained
+
+    def tell(self, pairs: Sequence[Pair]) -> np.ndarray:
+        """Return the numbers of pairs; float64 of shape (n_samples, n_pairs, n_values)."""
+        found = learn_pairs(self._rows, pairs, self._n_codes, self._goals, self._seed)
+        told = found.told.cpu().double().numpy()
+        return np.asarray(told.reshape(len(self._rows), len(pairs), -1))
+
+
+def _add_one_by_one(
+    candidates: Sequence[Pair], told: np.ndarray, left: np.ndarray
+) -> tuple[Pair, ...]:
+    """Return the candidates that a least-squares fit is made of, the one first that explains most.
+
+    Parameters
+    ----------
+    candidates : sequence of Pair
+    told : float array of shape (n_samples, n_candidates, n_values)
+        Without what is in the fit already, the mean at least.
+    left : float array of shape (n_samples, n_values)
+        What that leaves of the goals.
+    """
+    found, n_values = list[Pair](), left.shape[1]
     while len(found) < max(1, _MOST_NUMBERS // n_values):
         explained = _explained(left, told)
         best = int(np.argmax(explained))
         share = explained[best] / (np.square(left).sum() or 1.0)
-        if share <= max(_TIMES_CHANCE * n_values / len(rows), _WORTH_TELLING):
+        if share <= max(_TIMES_CHANCE * n_values / len(left), _WORTH_TELLING):
             break
         found.append(candidates[best])
         for value in range(n_values):

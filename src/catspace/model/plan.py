@@ -144,10 +144,8 @@ class TrainingPlan:
 
     def describe_pairs(self) -> str:
         """Say of which pairs of columns networks are told."""
-        named = (
-            f"{self.columns[first]} and {self.columns[second]}" for first, second in self.pairs
-        )
-        return f"Networks are told what the target did for pairs of: {', '.join(named)}."
+        named = (" and ".join(dict.fromkeys(self.columns[i] for i in pair)) for pair in self.pairs)
+        return f"Networks are told what the target did for: {', '.join(named)}."
 
     def describe_updates(self) -> str:
         """Say which embeddings are updated row by row."""
@@ -321,10 +319,8 @@ def read_pairs(
         )
     places = {name: place for place, name in enumerate(columns)}
     found = [tuple(sorted(places[name] for name in pair)) for pair in given]
-    if any(first == second for first, second in found) or len({*found}) < len(found):
-        raise ParameterError(
-            f"pairs must name two columns each, and each pair once; got {pairs!r}."
-        )
+    if len({*found}) < len(found):
+        raise ParameterError(f"pairs must name each pair once; got {pairs!r}.")
     return False, tuple((first, second) for first, second in found)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from catspace.model.architecture import Architecture
-from catspace.model.pairs import Pair, choose_pairs
+from catspace.model.pairs import Pair, choose_columns, choose_pairs
 from catspace.model.plan import TrainingPlan
 from catspace.model.small_networks import Tried, are_computed_together, small_networks
 from catspace.model.turns import Runnable, run_side_by_side
@@ -31,6 +31,8 @@ _MOST_DIMS, _HIDDEN = 8, (64, 32)
 _EPOCHS = 0.5
 # And batches of this size at least: a step of a small network takes as long with half the rows.
 _SMALLEST_BATCH = 64
+# Pairs are told where that takes away more than this share of the loss, and more than more time.
+_WORTH_TELLING = 0.01
 
 
 class Split(NamedTuple):
@@ -63,6 +65,34 @@ class Found(NamedTuple):
     paired: dict[float, float]  # by networks that are told of pairs; empty where there are none
     sooner: float  # with the best smoothing in half of the time; NaN where nobody asked for it
     pairs: tuple[Pair, ...]
+    # What is gained without any smoothing in the whole time; nothing where nobody asked for it
+    gained_unsmoothed: float = 0.0
+
+    @property
+    def best(self) -> float:
+        """What is lost with the best smoothing by networks that are told of nothing."""
+        return min(self.losses.values())
+
+    @property
+    def told(self) -> float:
+        """The same by networks that are told of pairs."""
+        return min(self.paired.values(), default=math.inf)
+
+    @property
+    def least(self) -> float:
+        """What the best of all lost."""
+        return min(self.best, self.told)
+
+    @property
+    def are_pairs_worth_telling(self) -> bool:
+        """Whether pairs take away a part of the loss that more time would not.
+
+        A network that is still learning gains by everything that it is told. What it would have
+        found by itself is better in its vectors, so pairs must give more than the second half of
+        the time did.
+        """
+        to_gain = max(_WORTH_TELLING * abs(self.best), self.sooner - self.best)
+        return self.best - self.told > to_gain
 
 
 class Trials:
@@ -89,16 +119,45 @@ class Trials:
             pairs = choose_pairs(
                 rows, shape.n_codes, shape.n_outputs, self._plan.seeds[0], shape.lists
             )
-        small, batch_size = small_shape(self._plan), self._plan.recipe.batch_size
-        if is_large(small, batch_size) or not are_computed_together(small, self._plan.starts):
-            losses = self._losses_one_by_one()
-            others = self._run(self._variants(pairs, [_best(losses)]))
-        else:
+        if self._are_together:
             plain = {"plain": _Trial(self._plan, _SMOOTHS)}
             others = self._run(plain | self._variants(pairs, _SMOOTHS))
             losses = others["plain"]
+        else:
+            losses = self._losses_one_by_one()
+            others = self._run(self._variants(pairs, [_best(losses)]))
         sooner = others.get("sooner", {}).get(_best(losses), math.nan)
         return Found(losses, others.get("paired", {}), sooner, pairs)
+
+    def leave_unsmoothed(self, found: Found) -> Found:
+        """Return what was found, and what is gained where no row forgets and no vector is drawn.
+
+        Both that and the best smoothing are tried for the whole time: what is learned by heart
+        shows late.
+        """
+        smooths = [_best(found.losses), 0.0]
+        lost = self._losses(smooths, share=1.0)
+        return found._replace(gained_unsmoothed=lost[smooths[0]] - lost[0.0])
+
+    def tell_columns(self, found: Found) -> Found:
+        """Return what was found, by networks that are told of single columns in place of pairs."""
+        shape, rows = self._plan.architecture, self._splits[0].learning
+        columns = choose_columns(
+            rows, shape.n_codes, shape.n_outputs, self._plan.seeds[0], shape.lists
+        )
+        if not columns:
+            return found
+        plan = replace(self._plan, pairs=columns)
+        smooths = _SMOOTHS if self._are_together else [_best(found.losses)]
+        told = self._run({"told": _Trial(plan, smooths)})["told"]
+        return found._replace(paired=told, pairs=columns)
+
+    @property
+    def _are_together(self) -> bool:
+        """Whether networks that differ in their smoothing are computed as one."""
+        small = small_shape(self._plan)
+        can_be = are_computed_together(small, self._plan.starts)
+        return can_be and not is_large(small, self._plan.recipe.batch_size)
 
     def _variants(self, pairs: tuple[Pair, ...], smooths: Sequence[float]) -> dict[str, _Trial]:
         """Return what else is tried: to tell of pairs, and to learn for half of the time."""
@@ -114,9 +173,9 @@ class Trials:
         further = _LOWER if losses[_FIRST[0]] <= losses[_FIRST[1]] else _UPPER
         return losses | self._losses(further)
 
-    def _losses(self, smooths: Sequence[float]) -> dict[float, float]:
+    def _losses(self, smooths: Sequence[float], share: float = _EPOCHS) -> dict[float, float]:
         """Return what is lost with each of some smoothings, each tried by itself."""
-        alone = {smooth: _Trial(self._plan, [smooth]) for smooth in smooths}
+        alone = {smooth: _Trial(self._plan, [smooth], share) for smooth in smooths}
         return {smooth: losses[smooth] for smooth, losses in self._run(alone).items()}
 
     def _run(self, trials: Mapping[_Name, _Trial]) -> dict[_Name, dict[float, float]]:
