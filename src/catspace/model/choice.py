@@ -149,10 +149,12 @@ def settle(
         tried = replace(plan, recipe=plan.recipe.for_fewer_rows(len(rows), n_learning))
         found = _try(Trials(tried, splits, n_jobs), judged.constant, can_tell=can_tell)
         if epochs_of_trial(tried.recipe.epochs) >= _FEWEST_EPOCHS:
-            judged = replace(judged, loss=found.least)
             plan = _with_length(plan, found, judged)
-            if plan.noisy_dropout is not None and judged.is_noisy:
+            # By networks that are told of nothing: what is told is no less noisy.
+            is_noisy = replace(judged, loss=found.best).is_noisy
+            if plan.noisy_dropout is not None and is_noisy:
                 plan = plan.with_dropout(plan.noisy_dropout)
+            judged = replace(judged, loss=found.least)
         n_judges = sum(len(split.judging) for split in splits)
         if _is_by_chance(found.least, judged.constant, n_judges):
             plan = replace(plan, pairs=()).smoothed(_NOTHING_LEARNED)
