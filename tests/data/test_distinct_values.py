@@ -53,6 +53,9 @@ KEPT = {
     "polars integers": pl.Series([2**70, 2**70 + 1], dtype=pl.Int128),
     "enumerations": pl.Series(["a", "b"], dtype=pl.Enum(["b", "a"])),
     "categories of two types": pd.Categorical([1, "1"]),
+    "categories of text and its bytes": pd.Categorical(["a", b"a"]),
+    "categories of dates beside times": pd.Categorical([NOON.date(), NOON]),
+    "numbers of two types": [1.5, Decimal("2.5"), 3],
     "intervals": pd.interval_range(0, 2),
     "periods": pd.period_range("2020-01", periods=2, freq="M"),
     "bytes of one length": pa.array([b"ab", b"cd"], pa.binary(2)),
@@ -118,6 +121,14 @@ REFUSED = {
     "nanoseconds in objects": (
         [pd.Timestamp(1), pd.Timestamp(2)],
         "times that are finer than a microsecond",
+    ),
+    "fine durations in objects": (
+        [pd.Timedelta(1, "ns"), pd.Timedelta(2, "ns")],
+        "times that are finer than a microsecond",
+    ),
+    "categories of times with and without a zone": (
+        pd.Categorical([NOON, NOON.replace(tzinfo=UTC)]),
+        "times and times with a zone side by side",
     ),
     "fine durations": (pd.to_timedelta([1, 2], unit="ns"), "times that are finer than a micros"),
     "fine clock times": (pa.array([1, 2], pa.time64("ns")), "times that are finer than a micro"),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catspace.data.scaling import find_unit
+from catspace.data.scaling import find_unit, finite_numbers
 from catspace.data.table import Column, Table
 from catspace.exceptions import InputError, ParameterError
 from catspace.validation import check_column_names, is_count
@@ -80,7 +80,7 @@ class Bins:
 
     def apply(self, column: Column) -> Column:
         """Return the column as categories; missing stays missing."""
-        values = column.to_numbers()
+        values = finite_numbers(column)
         missing = np.isnan(values)
         index = np.searchsorted(self.edges, values, side="right")
         indices = pa.array(np.where(missing, 0, index).astype(np.int32), mask=missing)

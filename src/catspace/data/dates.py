@@ -1,5 +1,6 @@
 """Dates, and text that is dates -> the parts of them that a network reads."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -166,7 +167,7 @@ def is_date_format(form: str) -> bool:
     day = datetime(2003, 2, 1)
     try:
         return parse_date(day.strftime(form), form) == day
-    except ValueError:  # such as a percent sign at the end, on some systems
+    except (ValueError, re.error):  # a percent sign at the end, or one part twice
         return False
 
 
@@ -218,6 +219,13 @@ def check_date_formats(date_formats: Any, table: Table) -> dict[str, str]:
         if not isinstance(form, str) or not is_date_format(form):
             raise ParameterError(
                 f"date_formats must give {name!r} a form such as '%d.%m.%Y'; got {form!r}."
+            )
+    for name in date_formats:
+        if not _is_text_column(table[name]) and not table[name].is_date:
+            raise InputError(
+                f"date_formats names {name!r}, which holds {describe(table[name].type)} and not "
+                "text.",
+                hint="convert the column to text, or to dates, before fit.",
             )
     return {name: form for name, form in date_formats.items() if _is_text_column(table[name])}
 

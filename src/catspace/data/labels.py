@@ -40,6 +40,7 @@ class Block:
         if not weight.all():
             present = np.flatnonzero(weight)
             table, target, weight = table.take(present), target[present], weight[present]
+            first_row = None  # rows that are left have other numbers than in the whole table
         return cls(table, target, weight, first_row)
 
 

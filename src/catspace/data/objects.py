@@ -74,16 +74,19 @@ def _read_times(name: str, objects: Sequence[Any] | np.ndarray) -> pa.Array | No
                 f"Column {name!r} holds times of the day with a zone: {value}.",
                 hint="give them in one zone without saying it, or turn the column into text.",
             )
-        if not isinstance(value, date) or value != value:
+        if not isinstance(value, (date, timedelta)) or value != value:
             continue
-        zone = value.utcoffset() if isinstance(value, datetime) else None
-        is_time = isinstance(value, datetime)
-        kinds.add("times with a zone" if zone is not None else "times" if is_time else "dates")
-        if getattr(value, "nanosecond", 0):
+        # pandas has one name for those of a time, and another for those of a duration.
+        if getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0):
             raise InputError(
                 f"Column {name!r} holds times that are finer than a microsecond: {value}.",
                 hint="round them, or turn the column into text.",
             )
+        if isinstance(value, timedelta):
+            continue
+        zone = value.utcoffset() if isinstance(value, datetime) else None
+        is_time = isinstance(value, datetime)
+        kinds.add("times with a zone" if zone is not None else "times" if is_time else "dates")
     if len(kinds) > 1 and "times with a zone" in kinds:
         raise InputError(
             f"Column {name!r} holds {' and '.join(sorted(kinds))} side by side.",

@@ -6,7 +6,7 @@ polars' null cannot be told apart any more.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from functools import partial
 from typing import Any
 
@@ -56,6 +56,8 @@ def read_table(source: Any) -> Table:
             "Sparse data was passed, but dense data is required.",
             hint="category columns need no one-hot encoding here; pass them as they are.",
         )
+    if isinstance(source, pa.RecordBatch):  # which narwhals does not know
+        source = pa.Table.from_batches([source])
     if isinstance(source, Mapping):
         return _from_dict(source)
     if is_records(source):
@@ -68,7 +70,15 @@ def read_table(source: Any) -> Table:
         raise _duplicated(map(str, names)) from None
     except TypeError:
         return _from_array(source)
-    return _from_narwhals(frame.collect() if isinstance(frame, nw.LazyFrame) else frame)
+    return _from_narwhals(_collect(frame) if isinstance(frame, nw.LazyFrame) else frame)
+
+
+def _collect(frame: "nw.LazyFrame[Any]") -> "nw.DataFrame[Any]":
+    try:
+        return frame.collect()
+    except Exception as error:  # of whatever library plans it
+        said = str(error).partition("\n")[0]
+        raise InputError(f"The lazy table cannot be collected: {said}") from error
 
 
 def is_records(source: Any) -> bool:
@@ -159,8 +169,12 @@ def _pandas_column(name: str, frame: "nw.DataFrame[Any]", original: Any) -> Colu
     A wrapped one calls objects text where the first hundred of them are.
     """
     series = frame.to_native()[original]
+    if hasattr(series.dtype, "fill_value"):  # sparse numbers are numbers
+        series = series.sparse.to_dense()
     to_arrow = partial(pa.Array.from_pandas, series)
-    return _series_column(name, series, to_arrow, series.dtype == object)
+    # Objects may hide behind categories, and Arrow takes either for what they are not.
+    values = getattr(series.dtype, "categories", series)
+    return _series_column(name, series, to_arrow, values.dtype == object)
 
 
 def _series_column(
@@ -187,8 +201,7 @@ def _arrow_column(name: str, values: pa.Array, objects: Callable[[], np.ndarray]
         values = pa.concat_arrays(values.cast(pa.large_string()).chunks)
     if pa.types.is_run_end_encoded(values.type):
         values = pc.run_end_decode(values)
-    if pa.types.is_binary_view(values.type) or pa.types.is_fixed_size_binary(values.type):
-        values = values.cast(pa.large_binary())
+    values = _with_known_type(values)
     type_ = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     if is_list(type_):
         return _list_column(name, values)
@@ -202,6 +215,22 @@ def _arrow_column(name: str, values: pa.Array, objects: Callable[[], np.ndarray]
             hint="turn it into a duration or into text.",
         )
     return Column(name, ((None, values),), len(values))
+
+
+def _with_known_type(values: pa.Array) -> pa.Array:
+    """Return values of types that Arrow knows little of in one that it has all functions for."""
+    is_encoded = pa.types.is_dictionary(values.type)
+    type_ = values.type.value_type if is_encoded else values.type
+    known = None
+    if pa.types.is_binary_view(type_) or pa.types.is_fixed_size_binary(type_):
+        known = pa.large_binary()
+    elif pa.types.is_decimal32(type_) or pa.types.is_decimal64(type_):
+        known = pa.decimal128(type_.precision, type_.scale)
+    if known is None:
+        return values
+    if not is_encoded:
+        return values.cast(known)
+    return pa.DictionaryArray.from_arrays(values.indices, values.dictionary.cast(known))
 
 
 def _list_column(name: str, values: pa.Array) -> ListColumn:
@@ -229,6 +258,8 @@ def _object_column(name: str, objects: np.ndarray) -> Column:
 
 def _reread(name: str, values: pa.Array, objects: Callable[[], Any]) -> Column | None:
     """Return objects that Arrow took for what they are not, or that are lists; else None."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary
     if is_list(values.type):  # items of several types are told apart, and sets are lists too
         return _object_column(name, object_array(objects()))
     return recheck(name, values, objects)
@@ -245,15 +276,21 @@ def _check_arrow(what: str, values: pa.Array | pa.ChunkedArray) -> None:
 
 
 def _from_dict(source: Mapping[Any, Any]) -> Table:
+    names = [str(name) for name in source]
+    if len(set(names)) < len(names):  # for instance 1 and '1'
+        raise _duplicated(names)
     columns = []
     for name, values in source.items():
         if isinstance(values, (pa.Array, pa.ChunkedArray)):
             columns.append(_arrow_column(str(name), values, values.to_pandas))
             continue
-        if isinstance(values, str) or not isinstance(values, Iterable):
+        # Bytes would be numbers, a dict its keys, and a set has no order.
+        is_single = isinstance(values, (str, bytes, bytearray, Mapping, Set))
+        if is_single or not isinstance(values, Iterable):
             raise InputError(
-                f"Column {str(name)!r} must be a list of values; got {values!r}.",
-                hint="one row alone is a list of one mapping: [{…}].",
+                f"Column {str(name)!r} must be a list of values; got {shorten([values])[1:-1]}.",
+                hint="one row alone is a list of one mapping: [{…}]; pandas' to_dict makes a table "
+                'of lists with "list".',
             )
         columns.append(_array_column(str(name), object_array(list(values))))
     lengths = {column.n_rows for column in columns}

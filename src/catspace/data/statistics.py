@@ -248,7 +248,9 @@ class BinStatistics:
     def add(self, block: Block) -> None:
         """Learn from some rows."""
         self._target.add(block.y, None, block.first_row)
-        columns = [block.table[name].to_numbers() for name in self._rules]
+        columns = [
+            finite_numbers(block.table[name], first_row=block.first_row) for name in self._rules
+        ]
         self._sample.add(np.stack(columns, axis=1), block.y)
 
     def merge(self, other: "BinStatistics") -> None:

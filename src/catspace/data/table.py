@@ -34,7 +34,8 @@ class Column:
     def is_category(self) -> bool:
         """Whether the dtype itself says category: text, category or Enum, boolean, mixed."""
         if len(self.parts) != 1:
-            return True
+            kinds = [values.type for _, values in self.parts if not pa.types.is_null(values.type)]
+            return not kinds or not all(map(_is_number, kinds))
         type_ = self.parts[0][1].type
         return bool(
             self.is_boolean
@@ -149,6 +150,12 @@ class Table:
         """Return some of the rows, in the order asked for."""
         columns = tuple(column.take(rows) for column in self.columns)
         return replace(self, columns=columns, n_rows=len(rows))
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_)
+    )
 
 
 def describe(type_: pa.DataType | None) -> str:

@@ -21,6 +21,10 @@ _IS_ALLOWED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "paper": lambda y: y >= 1,
     COUNT: lambda y: y >= 0,
 }
+# A share of the mean below which a spread is what doubles have made of equal numbers.
+_ROUNDING = 1e-14
+# The units of times that Arrow has; the others are coarser, or finer than anything it keeps.
+_UNITS = {"M": ("D", "s", "ms", "us", "ns"), "m": ("s", "ms", "us", "ns")}
 LARGEST_EXPONENT = float(np.log(np.finfo(np.float64).max)) - 1
 
 
@@ -75,7 +79,8 @@ class RegressionTarget:
             centre, scale = np.zeros_like(moments.mean), moments.mean
         else:
             centre, scale = moments.mean, moments.std
-        scale = np.where(scale > 1e-12 * np.abs(centre), scale, 0.0)
+        # What doubles of this size cannot tell apart is rounding, and not a target that varies.
+        scale = np.where(scale > _ROUNDING * np.abs(centre), scale, 0.0)
         return cls(transform, centre, scale, is_vector)
 
     kinds = frozenset({"number"})  # of the values, as vocabularies name them
@@ -209,6 +214,29 @@ class ClassTarget:
 Target = RegressionTarget | ClassTarget
 
 
+def labels_to_keep(labels: np.ndarray) -> np.ndarray:
+    """Return labels in the one type of their kind that a model file holds, or say that none does.
+
+    Text is as wide as the longest label, whatever the rows were that these ones come from.
+    """
+    kind = labels.dtype.kind
+    try:
+        if kind in "US" and len(labels):
+            labels = np.array(labels.tolist())
+        elif kind in _UNITS and np.datetime_data(labels.dtype)[0] not in _UNITS[kind]:
+            labels = labels.astype(f"{kind}8[s]", casting="safe")
+        elif kind == "f":
+            labels = labels.astype(np.float64)
+        labels = labels.astype(labels.dtype.newbyteorder("="))
+        pa.array(labels)
+    except (pa.ArrowException, UnicodeError, TypeError):
+        raise InputError(
+            f"The target holds labels that no model file can hold, such as {labels[0]!r}.",
+            hint="turn the labels into text.",
+        ) from None
+    return labels
+
+
 def target_from_state(document: Mapping[str, Any], arrays: Mapping[str, Any]) -> Target:
     """Return the target that `to_state` took apart."""
     if "target.classes" in arrays:
@@ -276,6 +304,11 @@ def to_numbers(y: Any) -> np.ndarray:
             numbers = texts.cast(pa.float64()).to_numpy(zero_copy_only=False)
             return np.asarray(numbers).reshape(values.shape)
         return values.astype(np.float64)
+    except OverflowError:
+        raise InputError(
+            "The target holds integers that are past all doubles.",
+            hint="divide the target by a constant.",
+        ) from None
     except (ValueError, TypeError, pa.ArrowInvalid):
         raise InputError(
             f"The target must hold numbers; got {values.ravel()[:1].tolist()[0]!r} first.",

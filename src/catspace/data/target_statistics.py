@@ -15,6 +15,7 @@ from catspace.data.target import (
     Target,
     check_transform,
     is_outside,
+    labels_to_keep,
     not_finite,
     outside,
     to_numbers,
@@ -199,7 +200,7 @@ class TargetStatistics:
                     hint='target_type="continuous" learns numbers; target_type="class" learns '
                     "classes without this warning.",
                 )
-            return ClassTarget(labels)
+            return ClassTarget(labels_to_keep(labels))
         if len(self._kept) > 1:
             return learn_target(np.concatenate(self._kept), self.kind, self.transform)
         assert self._moments is not None  # a table without rows has been refused
@@ -325,8 +326,8 @@ def learn_target(y: Any, kind: str = "continuous", transform: str | None = None)
 
 def check_class_weight(class_weight: Any) -> None:
     """Raise where weights of classes are none that scikit-learn knows."""
-    is_known = class_weight is None or isinstance(class_weight, dict) or class_weight == "balanced"
-    if not is_known:
+    is_word = isinstance(class_weight, str) and class_weight == "balanced"
+    if not (class_weight is None or is_word or isinstance(class_weight, dict)):
         raise ParameterError(
             f'class_weight must be a dict of class to weight, "balanced" or None; '
             f"got {class_weight!r}."

@@ -230,7 +230,8 @@ class EmbeddingEstimator(
         -------
         float32 array of shape (n_samples, sum of dimensions + numbers)
         """
-        return self.fitted_.features(self.encode(X), self.feature_networks)
+        encoded = self.encode(X)
+        return self.fitted_.features(encoded, self.feature_networks)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of what `transform` gives: ``store_0``, ``store_1``, ….

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from catspace.exceptions import CatspaceError
+from catspace.exceptions import CatspaceError, InputError
 from catspace.model.architecture import Architecture
 from catspace.model.evidence import Evidence
 from catspace.model.gradients import gradients_of
@@ -293,6 +293,12 @@ class Training:
         self.network.fill_untrained_rows(self.counts, self.is_smooth, self.starts)
         losses = sum_losses(self.network, self._validation, self.recipe)
         total, weight = self._team.sum(torch.tensor(losses, dtype=torch.float32)).tolist()
+        if weight == 0:
+            raise InputError(
+                "The rows that judge epochs weigh nothing: class_weight or sample_weight is 0 for "
+                "each of them.",
+                hint="hold back more rows (validation_fraction), or rows that count.",
+            )
         loss = float(total / weight)
         if loss < self._best_loss:
             self._best_loss, self._best_epoch = loss, epoch

@@ -127,6 +127,11 @@ class Weigher:
         weights = np.ones(len(codes)) if weight is None else weight
         if self.by_class is not None:
             weights = weights * self.by_class[codes]
+        if self.mean == 0:
+            raise InputError(
+                "No row counts: the weight of each, times that of its class, is 0.",
+                hint="leave class_weight or sample_weight out, or give rows that count.",
+            )
         with np.errstate(over="ignore"):
             scaled = np.asarray(weights / self.mean, dtype=np.float32)
         if not np.isfinite(scaled).all():
