@@ -27,6 +27,7 @@ from catspace.exceptions import InputError, UnknownCategoryError, did_you_mean
 from catspace.names import visible
 from catspace.notebook import Space, describe_space, describe_spaces
 from catspace.storage.document import read_model
+from catspace.storage.paths import expand
 from catspace.storage.projector import write_projector
 from catspace.storage.word2vec import write_word2vec
 from catspace.storage.writing import explaining, replacing
@@ -310,7 +311,7 @@ class Embedding:
 
     def to_parquet(self, path: str | Path) -> None:
         """Write ``to_frame()`` to a Parquet file."""
-        place = Path(path).expanduser()
+        place = expand(path)
         with explaining(place), replacing(place) as temporary, temporary.open("wb") as file:
             pyarrow.parquet.write_table(self.to_arrow(), file)
 

@@ -5,6 +5,8 @@ cursor or makes a link. Every name that is shown goes through `catspace.names.vi
 console of catspace is a `PlainConsole`, which takes no text for markup.
 """
 
+import os
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -23,6 +25,12 @@ class PlainConsole(Console):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, **options)
+
+    def on_broken_pipe(self) -> None:
+        """Say no more, and let the work go on: a reader that has seen enough is no error."""
+        self.quiet = True
+        with Path(os.devnull).open("w") as nowhere:  # where Python empties its buffers in the end
+            os.dup2(nowhere.fileno(), self.file.fileno())
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Return text as it is shown."""

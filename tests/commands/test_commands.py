@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import catspace
 from catspace.commands.cli import app
-from catspace.exceptions import CatspaceError
+from catspace.exceptions import CatspaceError, CatspaceWarning
 from catspace.storage.sinks import TableSink
 
 runner = CliRunner()
@@ -191,7 +191,8 @@ def test_files_to_learn_from_are_understood_together(tmp_path):
 
     (tmp_path / "a.csv").write_text("id,n\n7,1\n")
     (tmp_path / "b.csv").write_text("n,id,new\n2.5,A7,x\n")
-    table = read_source(f"{tmp_path}/*.csv")
+    with pytest.warns(CatspaceWarning, match=r"Not all files of .* have the columns \['new'\]"):
+        table = read_source(f"{tmp_path}/*.csv")
     assert table.to_pydict() == {"id": ["7", "A7"], "n": [1.0, 2.5], "new": [None, "x"]}
 
 

@@ -18,6 +18,9 @@ _FEWEST_SAMPLES, _MOST_SAMPLES = 20_000, 100_000
 # So that all repeats together take about as long as ten predictions of the whole table.
 _PREDICTIONS = 8
 
+# More of them tell nothing new, and each takes a pass over the rows for every column.
+_MOST_REPEATS = 10_000
+
 
 def importance(
     model: Any,
@@ -88,7 +91,8 @@ def importance(
     ['store', 'promo', 'day_of_week']
     """
     get_predictor(model)
-    check_int("n_repeats", n_repeats)
+    if check_int("n_repeats", n_repeats) > _MOST_REPEATS:
+        raise ParameterError(f"n_repeats must be at most {_MOST_REPEATS:,}; got {n_repeats}.")
     encoder = model.fitted_.learned.encoder
     units = _units(encoder, columns, groups or {})
     table, target = read_labelled(model, X, y)

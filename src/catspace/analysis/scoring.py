@@ -15,7 +15,7 @@ from sklearn.metrics import (
 )
 
 from catspace.data.encoding import Encoded
-from catspace.exceptions import ParameterError, did_you_mean
+from catspace.exceptions import InputError, ParameterError, did_you_mean, shorten
 
 # Of encoded rows, their target and their weights; more is better.
 Score = Callable[[Encoded, np.ndarray, np.ndarray | None], float]
@@ -88,7 +88,13 @@ def score_classes(
     >>> score_classes(np.array(["a", "a"]), shares, labels)["accuracy"]
     1.0
     """
-    position = np.minimum(np.searchsorted(classes, true), len(classes) - 1)
+    try:
+        position = np.minimum(np.searchsorted(classes, true), len(classes) - 1)
+    except TypeError:  # text and numbers have no order
+        raise InputError(
+            f"The target holds {true[:1].tolist()[0]!r}, and the classes of the model are others: "
+            f"{shorten(classes.tolist())}."
+        ) from None
     is_known = np.asarray(classes[position] == true)
     share = np.where(is_known, shares[np.arange(len(true)), position], 0.0)
     # As scikit-learn's log_loss, which refuses a single class and classes that fit has not met.

@@ -302,12 +302,13 @@ def report(
     from catspace.commands.places import check_places
 
     check_places(out, models=[model], source=data)
-    from catspace.commands.fit import read_source
+    from catspace.commands.judge import name_target, read_whole
     from catspace.commands.report import report_model
     from catspace.estimators import load
 
-    table = None if data is None else read_source(data)
-    report_model(load(model), out, table, target, console=PlainConsole())
+    fitted = load(model)
+    table = None if data is None else read_whole(fitted, data, name_target(fitted, target))
+    report_model(fitted, out, table, target, console=PlainConsole())
 
 
 @app.command(epilog="Example: catspace info sales.catspace")
@@ -382,9 +383,10 @@ def main() -> NoReturn:
         _say(error)
         sys.exit(1)
     except OSError as error:
-        if State.debug or error.filename is None:
+        if State.debug:
             raise
-        _say(f"{str(error.filename)!r}: {error.strerror}.")
+        where = "Standard output" if error.filename is None else repr(str(error.filename))
+        _say(f"{where}: {error.strerror}.")
         sys.exit(1)
     sys.exit(0)
 

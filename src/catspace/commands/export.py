@@ -9,6 +9,7 @@ from rich.table import Table as Grid
 from catspace.estimators import load
 from catspace.export.onnx import to_onnx
 from catspace.names import visible
+from catspace.storage.paths import expand
 from catspace.storage.writing import write_bytes
 
 Record = dict[str, Any]
@@ -18,7 +19,7 @@ def export_onnx(model: Path, out: Path) -> Record:
     """Write a model file as an ONNX graph; return what goes into the graph and comes out."""
     made = to_onnx(load(model))
     content = made.SerializeToString()
-    write_bytes(out.expanduser(), content)
+    write_bytes(expand(out), content)
     metadata = {entry.key: entry.value for entry in made.metadata_props}
     return {
         "file": str(out),

@@ -14,14 +14,14 @@ from catspace.commands.holding import Split, split_at_random, split_by_date
 from catspace.commands.introduction import introduce
 from catspace.commands.scores import Comparison, Examples, compare
 from catspace.commands.settings import check_names
-from catspace.data.dates import check_date_parts
+from catspace.data.dates import check_date_formats, check_date_parts
 from catspace.data.encoding import Encoded
 from catspace.data.reading import read_table, read_vector
 from catspace.data.table import Table
 from catspace.data.target import transform_of
 from catspace.data.target_statistics import TargetStatistics, learn_target
 from catspace.estimators import EmbeddingClassifier, EmbeddingRegressor
-from catspace.exceptions import InputError, did_you_mean
+from catspace.exceptions import InputError, did_you_mean, shorten, warn
 from catspace.names import visible
 from catspace.preparation.prepare import Prepared
 from catspace.preparation.rows import RowSource
@@ -121,7 +121,8 @@ class Request:
 
     def find_formats(self, table: Table) -> dict[str, str]:
         """Return how dates are written in the columns of text that are dates."""
-        said = dict(self.settings.get("date_formats") or {})
+        said = self.settings.get("date_formats") or {}
+        check_date_formats(said, table)
         found = find_formats(table, [*self.categorical, *said])
         if found and self.dates is not None and not self.dates:
             name = next(iter(found))
@@ -201,10 +202,28 @@ def read_source(source: str) -> pa.Table:
         with standard_input() as path:
             return read_file(path)
     files = share_shapes([open_file(path) for path in find_files(source)])
+    _tell_of_gaps(source, [file.schema.names for file in files])
     try:
         return pa.concat_tables([file.read() for file in files], promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise InputError(f"The files of {source!r} do not fit together: {error}") from None
+
+
+def _tell_of_gaps(source: str, names: Sequence[Sequence[str]]) -> None:
+    """Warn where some of the files lack a column of the others, which may just be spelt otherwise.
+
+    Two columns of one name in a file are refused, by that name.
+    """
+    for of_file in names:
+        read_table(pa.schema([(name, pa.null()) for name in of_file]).empty_table())
+    everything = dict.fromkeys(name for of_file in names for name in of_file)
+    lacking = [name for name in everything if any(name not in of_file for of_file in names)]
+    if lacking:
+        warn(
+            f"Not all files of {source!r} have the columns {shorten(lacking)}: in the others their "
+            "values are missing.",
+            hint="names must be spelt alike in all files of a table.",
+        )
 
 
 def fit_files(request: Request, *, console: PlainConsole) -> Fitting:

@@ -8,7 +8,7 @@ import numpy as np
 from rich.table import Table as Grid
 
 from catspace.analysis import importance
-from catspace.commands.fit import read_source, with_known_target
+from catspace.commands.fit import with_known_target
 from catspace.commands.predict import read_blocks
 from catspace.commands.scores import Comparison, Examples, compare, show_numbers
 from catspace.data.encoding import Encoded
@@ -16,9 +16,10 @@ from catspace.data.reading import read_vector
 from catspace.data.table import Table
 from catspace.exceptions import InputError, did_you_mean
 from catspace.names import visible
-from catspace.storage.blocks import read_any
-from catspace.storage.files import find_files, standard_input
+from catspace.storage.blocks import read_all, read_any
+from catspace.storage.files import standard_input
 from catspace.terminal import PlainConsole
+from catspace.validation import check_seed
 
 Record = dict[str, Any]
 _WIDEST_BAR = 24
@@ -62,8 +63,9 @@ def find_importance(
     console: PlainConsole,
 ) -> list[Record]:
     """Return how much each column matters on the rows of a file, most important first."""
+    check_seed("--seed", seed)
     target = _check_target(model, target)
-    table = with_known_target(_read_whole(model, source, target), target, console)
+    table = with_known_target(read_whole(model, source, target), target, console)
     found = importance(
         model,
         table,
@@ -96,7 +98,7 @@ def importance_grid(found: list[Record], model: Any) -> Grid:
 
 def read_rows(model: Any, source: str, target: str, console: PlainConsole) -> Table:
     """Return the rows of files whose target is known, as the model reads them; whole."""
-    table = with_known_target(_read_whole(model, source, target), target, console)
+    table = with_known_target(read_whole(model, source, target), target, console)
     if not table.n_rows:
         raise InputError(f"{source!r} has no rows with a target.")
     return table
@@ -137,15 +139,14 @@ def _read_examples(model: Any, source: str, target: str, console: PlainConsole) 
     return Examples(encoded, np.concatenate(targets))
 
 
-def _read_whole(model: Any, source: str, target: str) -> Table:
+def read_whole(model: Any, source: str, target: str) -> Table:
+    """Return all rows of files, as the model reads them."""
     kinds = model.fitted_.learned.kinds(target)
     if source == "-":
         with standard_input() as path:
             table = read_any(path, kinds)
-    elif len(find_files(source)) == 1:
-        table = read_any(find_files(source)[0], kinds)
     else:
-        table = read_any(read_source(source), kinds)
+        table = read_all(source, kinds)
     _require(table, target, source)
     return table
 

@@ -8,6 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
+from catspace.exceptions import ParameterError
+
 try:
     import typer
 except ImportError:  # pragma: no cover - only where the extra is not installed
@@ -70,7 +72,13 @@ def names_in(listed: str) -> list[str]:
     >>> names_in('store, "a,b"')
     ['store', 'a,b']
     """
-    names = next(csv.reader([listed], skipinitialspace=True), [])
+    try:
+        names = next(csv.reader([listed], skipinitialspace=True), [])
+    except csv.Error:
+        raise ParameterError(
+            f"A list of names stands on one line; got {listed!r}.",
+            hint="a name with a comma in it stands in double quotes: '\"a,b\"'.",
+        ) from None
     return [name.strip() for name in names if name.strip()]
 
 

@@ -1,5 +1,6 @@
 """Where a command writes: said before the work, not after it, if that cannot be."""
 
+import os
 import secrets
 import tempfile
 from collections.abc import Iterable
@@ -9,6 +10,7 @@ from typing import Any
 
 from catspace.exceptions import CatspaceError
 from catspace.storage.files import find_files
+from catspace.storage.paths import expand
 from catspace.storage.writing import check_writable
 
 STANDARD = "-"  # standard input, or standard output
@@ -28,7 +30,7 @@ def check_places(
     source : str, optional
         The table that is read: a file, a pattern or a folder.
     """
-    places = [Path(out).expanduser() for out in outputs if out is not None and str(out) != STANDARD]
+    places = [expand(out) for out in outputs if out is not None and str(out) != STANDARD]
     for place in places:
         if not place.parent.is_dir():
             raise CatspaceError(f"There is no folder {str(place.parent)!r} to write to.")
@@ -36,7 +38,7 @@ def check_places(
     for one, other in combinations(places, 2):
         if _is_same(one, other):
             raise CatspaceError(f"{str(other)!r} is named as the place of two results.")
-    read = [Path(model).expanduser() for model in models]
+    read = [expand(model) for model in models]
     if places and source is not None and source != STANDARD:
         read += find_files(source)
     for place in places:
@@ -67,5 +69,5 @@ def _is_same(one: Path, other: Path) -> bool:
     """Whether two paths lead to one file, by links of any kind too."""
     try:
         return one.samefile(other)
-    except OSError:  # one of them is not there yet
-        return one.resolve() == other.resolve()
+    except OSError:  # one of them is not there yet, or is a link to itself
+        return os.path.realpath(one) == os.path.realpath(other)

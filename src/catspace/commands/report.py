@@ -7,6 +7,7 @@ from typing import Any
 
 from catspace.export.report import write_report
 from catspace.names import visible
+from catspace.storage.paths import expand
 from catspace.terminal import PlainConsole, as_text
 
 
@@ -35,7 +36,7 @@ def report_model(
                 as_text(f"Laying out the categories of {column!r}")
             ),
         )
-    seconds, size = time.perf_counter() - start, out.expanduser().stat().st_size
+    seconds, size = time.perf_counter() - start, expand(out).stat().st_size
     console.print(
         f"The report is in {visible(out)} ({size / 1e6:.1f} MB, {seconds:.1f} s): open it in a "
         f"browser."

@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 
 from catspace.analysis.scoring import score_classes, score_numbers
 from catspace.data.encoding import Encoded
-from catspace.data.target import COUNT
+from catspace.data.target import COUNT, to_numbers
 from catspace.exceptions import shorten
 
 _MOST_HGB_CATEGORIES = 255
@@ -119,7 +119,7 @@ def _classifiers(model: Any, true: np.ndarray, comparison: Comparison) -> tuple[
 
 
 def _regressors(model: Any, true: np.ndarray, comparison: Comparison) -> tuple[Any, ...]:
-    true = true.astype(float)
+    true = to_numbers(true)
     is_count = model.fitted_.learned.target.transform == COUNT
 
     def judge(predicted: np.ndarray, _: Any) -> dict[str, float]:

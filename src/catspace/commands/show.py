@@ -11,6 +11,7 @@ from catspace.embeddings import Embedding, Embeddings
 from catspace.names import visible
 from catspace.storage.cells import parse_column
 from catspace.storage.document import read_model
+from catspace.storage.paths import expand
 from catspace.storage.shapes import MISSING_CELLS
 from catspace.storage.sinks import write_table
 from catspace.storage.writing import explaining
@@ -48,7 +49,7 @@ def neighbour_grid(found: list[Record], column: str, category: str) -> Grid:
 
 def write_embedding(model: Path, column: str, out: str) -> None:
     """Write the vectors of a column in the format that the name of the output asks for."""
-    path = Path(out).expanduser()
+    path = expand(out)
     is_folder = out != STANDARD and (out.endswith("/") or not path.suffix)
     if not is_folder:
         check_places(out, models=[model])
@@ -73,7 +74,7 @@ def describe_model(model: Path) -> Record:
         "file": str(model),
         "estimator": document["estimator"],
         "written_by": f"catspace {document['library_version']}",
-        "bytes": Path(model).expanduser().stat().st_size,
+        "bytes": expand(model).stat().st_size,
         "networks": document["n_networks"],
         "epochs": last,
         "target": document["schema"].get("target"),  # None where fit was not given its name

@@ -17,6 +17,7 @@ from catspace.exceptions import ParameterError
 from catspace.model.plan import TrainingPlan
 from catspace.preparation.learning import Learned
 from catspace.storage.model_file import stream_of
+from catspace.storage.paths import expand
 
 # Where Ray writes down which states of a run are the last of all workers: over what was there, so
 # that a kill in that instant leaves neither. And a copy of the last that was whole.
@@ -34,7 +35,7 @@ class Storage:
     def open(cls, path: str | Path) -> "Storage":
         """Return the storage at a path, which is made where there is none."""
         if "://" not in str(path):
-            path = Path(path).expanduser().absolute()
+            path = expand(path).absolute()
         storage = cls(str(path))
         try:
             filesystem, folder = storage._open()

@@ -9,6 +9,7 @@ import pandas as pd
 
 from catspace.exceptions import InputError, shorten
 from catspace.storage.files import read_file
+from catspace.storage.paths import expand
 
 TEST_DAYS = 42
 
@@ -69,7 +70,7 @@ def load_competition(path: str | Path) -> CompetitionData:
         ``store_states.csv``, ``external/weather`` and ``external/googletrend`` as they were
         shared on the competition's forum; or one that holds such a folder ``rossmann``.
     """
-    folder = Path(path).expanduser()
+    folder = expand(path)
     if (folder / "rossmann").is_dir():
         folder /= "rossmann"
     train = _read(

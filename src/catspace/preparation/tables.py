@@ -11,6 +11,7 @@ from catspace.data.table import Table
 from catspace.exceptions import InputError
 from catspace.storage.blocks import BlockSource, Kinds, is_source, open_blocks, read_any
 from catspace.storage.files import find_files
+from catspace.storage.paths import expand
 
 BLOCK_ROWS = 100_000
 
@@ -163,7 +164,7 @@ def is_read_in_blocks(X: Any, y: Any, sample_weight: Any) -> bool:
         return False
     if isinstance(y, str) and (sample_weight is None or isinstance(sample_weight, str)):
         return True
-    is_file = isinstance(X, (str, Path)) and not Path(X).expanduser().is_dir()
+    is_file = isinstance(X, (str, Path)) and not expand(X).is_dir()
     if is_file and len(find_files(X)) == 1:
         return False  # one file, with arrays beside it
     raise InputError(

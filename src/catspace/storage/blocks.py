@@ -75,6 +75,25 @@ def read_any(source: Any, kinds: Kinds | None = None) -> Table:
     return parse_table(read_file(source, as_text=True), kinds)
 
 
+def read_all(source: str, kinds: Kinds) -> Table:
+    """Read a file, or all files of a pattern or a folder, as one table that a model knows."""
+    paths = find_files(source)
+    if len(paths) == 1:
+        return read_any(paths[0], kinds)
+    check_same_columns([open_file(path, as_text=True) for path in paths])
+    are_parquet = {is_parquet(path) for path in paths}
+    if len(are_parquet) > 1:
+        raise InputError(
+            f"{source!r} holds CSV and Parquet files side by side.", hint="read one kind at a time."
+        )
+    tables = [read_file(path, as_text=True) for path in paths]
+    try:
+        whole = pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise InputError(f"The files of {source!r} do not fit together: {error}") from None
+    return read_table(whole) if are_parquet == {True} else parse_table(whole, kinds)
+
+
 def parse_table(cells: pa.Table, kinds: Kinds) -> Table:
     """Return the cells of a CSV file as columns of what a fitted model knows them to hold."""
     table = read_table(cells)
@@ -150,7 +169,7 @@ class FileBlocks:
         self._stamps = _stamp_files(find_files(source))
         try:
             files = [open_file(path, as_text=kinds is not None) for path in self._stamps]
-            _check_names(files)
+            check_same_columns(files)
             unified = (files, files[0].schema) if kinds is not None else _unify(files)
             self.files, self.schema = unified
         except InputError:
@@ -303,7 +322,8 @@ def _words(holding: _Holding) -> str:
     return "categories" if holding.family == "categories" else describe(holding.type)
 
 
-def _check_names(files: Sequence[DataFile]) -> None:
+def check_same_columns(files: Sequence[DataFile]) -> None:
+    """Raise where files do not have the same columns, each once."""
     for file in files[1:]:
         _compare_names(files[0], file)
     # Which refuses equal names.

@@ -7,12 +7,14 @@ cells are read as text, always and by one reader; what they are, `catspace.stora
 import codecs
 import csv
 import glob
+import io
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,6 +23,7 @@ import pyarrow.parquet
 
 from catspace.exceptions import InputError, warn
 from catspace.storage.cells import read_column
+from catspace.storage.paths import expand
 from catspace.storage.shapes import MISSING_CELLS, Shape, add_shapes, find_type
 from catspace.storage.streams import open_raw, open_text, plain_name
 
@@ -37,7 +40,7 @@ def read_file(path: str | Path, *, as_text: bool = False) -> pa.Table:
 
     With ``as_text`` the cells of a CSV file are text, as `open_file` gives them.
     """
-    path = Path(path).expanduser()
+    path = expand(path)
     if not path.exists():
         raise InputError(f"There is no file {str(path)!r}.")
     if path.is_dir():
@@ -47,7 +50,7 @@ def read_file(path: str | Path, *, as_text: bool = False) -> pa.Table:
 
 def find_files(source: str | Path) -> list[Path]:
     """Return the files that a path, a pattern with ``*`` or a folder stands for, sorted."""
-    path = Path(source).expanduser()
+    path = expand(source)
     if path.is_dir():
         # What begins with a dot is somebody's own: half-written files among them.
         found = [
@@ -300,12 +303,15 @@ def find_separator(top: str) -> str:
     >>> find_separator("store;sales\n1;2,5\n")
     ';'
     """
-    lines = top.splitlines()[:_SNIFFED_LINES]
-    if len(lines) > 1 and len(top) >= _SNIFFED_BYTES // 4 and not top.endswith("\n"):
-        lines = lines[:-1]  # cut off in the middle
+    is_whole = len(top) < _SNIFFED_BYTES // 4
     best, most = ",", 1
     for separator in _SEPARATORS:
-        widths = {len(cells) for cells in csv.reader(lines, delimiter=separator) if cells}
+        # A cell in quotes may have several lines.
+        rows = csv.reader(io.StringIO(top, newline=""), delimiter=separator)
+        first = list(islice(rows, _SNIFFED_LINES + 1))
+        if len(first) > 1 and not (is_whole and len(first) <= _SNIFFED_LINES):
+            first = first[:-1]  # which may be cut off in the middle
+        widths = {len(cells) for cells in first if cells}
         if len(widths) == 1 and (width := widths.pop()) > most:
             best, most = separator, width
     return best

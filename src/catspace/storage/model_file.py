@@ -23,6 +23,7 @@ import safetensors.numpy
 
 from catspace.data.kinds import is_text
 from catspace.exceptions import ModelFileError
+from catspace.storage.paths import expand
 from catspace.storage.writing import explaining, replacing
 
 FORMAT_VERSION = 3
@@ -54,7 +55,7 @@ def write(
     digest.update(data)
     blank = _DIGEST_FIELD.format(_NO_DIGEST).encode()
     signed = _DIGEST_FIELD.format(digest.hexdigest()).encode()
-    _write_safely(Path(path).expanduser(), header.replace(blank, signed, 1), data)
+    _write_safely(expand(path), header.replace(blank, signed, 1), data)
 
 
 def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -70,7 +71,7 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     ModelFileError
         If the file is not one of ours, is damaged, or was written by a newer catspace.
     """
-    path = Path(path).expanduser()
+    path = expand(path)
     if not path.is_file():
         raise ModelFileError(f"There is no model file {str(path)!r}.")
     content = path.read_bytes()

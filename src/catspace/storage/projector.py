@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from catspace.storage.paths import expand
 from catspace.storage.writing import explaining, write_text
 
 
@@ -28,7 +29,7 @@ def write_projector(
     counts : int array of shape (n_categories,)
     vectors : float array of shape (n_categories, dim)
     """
-    folder = Path(directory).expanduser()
+    folder = expand(directory)
     with explaining(folder):
         folder.mkdir(parents=True, exist_ok=True)
     names = [re.sub(r"[\t\r\n]", " ", str(category)) for category in categories]

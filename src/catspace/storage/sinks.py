@@ -14,6 +14,7 @@ import pyarrow.parquet
 from catspace.exceptions import CatspaceError
 from catspace.names import visible_lines
 from catspace.storage.files import is_parquet
+from catspace.storage.paths import expand
 from catspace.storage.spreadsheets import for_spreadsheets
 from catspace.storage.streams import packing
 from catspace.storage.writing import explaining, replacing
@@ -39,7 +40,7 @@ class TableSink:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).expanduser()
+        self.path = expand(path)
         self._is_standard = str(path) == "-"
         self._is_parquet = is_parquet(self.path)
         self._closing = ExitStack()

@@ -13,7 +13,7 @@ _CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 # By the first bytes, for files that are read: names are not always right.
 _BEGINNINGS = {
     b"\x1f\x8b": "gzip",
-    b"BZh91AY&SY": "bz2",
+    **{b"BZh%d1AY&SY" % level: "bz2" for level in range(1, 10)},
     b"\x28\xb5\x2f\xfd": "zstd",
 }
 _FOREIGN = {

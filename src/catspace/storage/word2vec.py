@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from catspace.exceptions import InputError
+from catspace.storage.paths import expand
 from catspace.storage.writing import explaining, replacing
 
 _HINT = 'its first line is "n dim", and each line after it a word and dim numbers.'
@@ -30,7 +31,7 @@ def word_of(category: Any) -> str:
 
 def write_word2vec(path: str | Path, categories: Sequence[Any], vectors: np.ndarray) -> None:
     """Write a line for each category; vectors have shape (n_categories, dim)."""
-    place = Path(path).expanduser()
+    place = expand(path)
     with (
         explaining(place),
         replacing(place) as temporary,
@@ -49,7 +50,7 @@ def read_word2vec(path: str | Path) -> tuple[list[str], np.ndarray]:
     words : list of str
     vectors : float32 array of shape (n_words, dim)
     """
-    place = Path(path).expanduser()
+    place = expand(path)
     try:
         size = place.stat().st_size
         # Only "\n" ends a line here: a word may hold what Python takes for the end of one.

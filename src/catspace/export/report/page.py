@@ -16,6 +16,7 @@ from catspace.exceptions import CatspaceError
 from catspace.export.report.records import Record
 from catspace.export.report.summary import summarise
 from catspace.names import visible
+from catspace.storage.paths import expand
 from catspace.storage.writing import write_text
 
 # One script in the page, in parts that have a job each; a part uses those before it.
@@ -141,7 +142,7 @@ class Report:
 
     def save(self, path: str | Path) -> None:
         """Write the page to a file, which appears when it is complete."""
-        write_text(Path(path).expanduser(), self.html)
+        write_text(expand(path), self.html)
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}, {len(self.html) / 1e6:.0f} MB)"
