@@ -2,7 +2,8 @@
 
 Generated tables with four columns of categories, each of which adds a little to the target, and
 much noise. Mean squared error on 20,000 further rows over that of the mean of the training rows, so
-that 1 is a constant; "best possible" knows what each category adds. Means of several tables.
+that 1 is a constant; "best possible" knows what each category adds, and "random effects" how much
+categories and noise add as a rule, which is the most that rows can say. Means of several tables.
 """
 
 import argparse
@@ -12,14 +13,16 @@ import numpy as np
 import pandas as pd
 from common import print_table, timed
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import TargetEncoder
+from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
 from catspace import EmbeddingRegressor
 
 COLUMNS, TEST_ROWS = 4, 20_000
 EFFECT, NOISE = 0.3, 1.5  # standard deviations: of what each category adds, and of the rest
 SIZES = [(500, 5), (500, 30), (500, 150), (1_500, 5), (1_500, 30), (1_500, 150), (5_000, 100)]
+SIZES += [(20_000, 1_000), (20_000, 4_000)]
 
 
 def make(n_rows: int, n_categories: int, seed: int) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
@@ -33,7 +36,12 @@ def make(n_rows: int, n_categories: int, seed: int) -> tuple[pd.DataFrame, np.nd
 
 
 METHODS = {
+    "random effects": lambda: make_pipeline(
+        OneHotEncoder(handle_unknown="ignore"),
+        Ridge(alpha=(NOISE / EFFECT) ** 2, solver="sparse_cg", random_state=0),
+    ),
     "catspace": lambda: EmbeddingRegressor(random_state=0),
+    "catspace, pairs=None": lambda: EmbeddingRegressor(pairs=None, random_state=0),
     "catspace, smooth=8": lambda: EmbeddingRegressor(smooth=8, pairs=None, random_state=0),
     "target encoding, boosting": lambda: make_pipeline(
         TargetEncoder(random_state=0), HistGradientBoostingRegressor(random_state=0)

@@ -255,8 +255,9 @@ class PredictorParameters:
         categories met (its mean over other rows), such as ``[("month", "day")]``. "auto" looks for
         pairs that say more than their columns do, and tells of them where that does better on rows
         that are held back; it does so where ``smooth`` holds rows back as well, in tables of
-        up to 100,000 rows: in more of them networks find pairs by themselves. None tells of none.
-        What was found is ``pairs_``.
+        up to 100,000 rows: in more of them networks find pairs by themselves. Where there is much
+        noise, it tells of single columns; such a column is named twice, ``("shop", "shop")``. None
+        tells of none. What was found is ``pairs_``.
         """,
     )
 
