@@ -13,7 +13,8 @@ from catspace.distributed.failures import first_line
 from catspace.distributed.storage import Storage
 from catspace.exceptions import CatspaceError, InputError, ParameterError
 
-_PROBE_SECONDS = 120
+# To start a worker and import torch takes a minute where a node has much else to do.
+_PROBE_SECONDS = 300
 
 
 def alive_nodes() -> frozenset[str]:
@@ -87,6 +88,12 @@ class Needs:
             except ray.exceptions.RayError as error:
                 if _id(node) not in alive_nodes():
                     continue  # it was lost, which others count
+                if isinstance(error, ray.exceptions.GetTimeoutError):
+                    raise CatspaceError(
+                        f"The Ray worker on {_name(node)} has not answered for {_PROBE_SECONDS} "
+                        "seconds.",
+                        hint="see what else that node is doing, and call again.",
+                    ) from None
                 trouble, unseen = f"does not answer ({first_line(error)})", None
             if trouble:
                 raise CatspaceError(
