@@ -162,7 +162,7 @@ def test_any_difference_counts_where_nothing_is_tolerated():
 
 def lengthened(plan, *, gained, constant=1.0, gained_unsmoothed=0.0):
     """Return the epochs after trials that lost a half, and so much more in half of the time."""
-    found = Found({4.0: 0.5}, {}, 0.5 + gained, (), gained_unsmoothed)
+    found = Found({4.0: 0.5}, {}, 0.5 + gained, (), gained_unsmoothed=gained_unsmoothed)
     return choice._with_length(plan, found, Judged(0.5, constant)).recipe.epochs
 
 
@@ -219,8 +219,14 @@ def test_a_loss_below_zero_is_never_taken_for_chance():
     ],
 )
 def test_pairs_must_give_more_than_more_time_would(told, untold, sooner, is_worth_it):
-    found = Found({4.0: untold}, {4.0: told} if math.isfinite(told) else {}, sooner, ())
+    found = Found({4.0: untold}, {4.0: told} if math.isfinite(told) else {}, sooner, ((0, 1),))
     assert found.are_pairs_worth_telling == is_worth_it
+
+
+def test_single_columns_must_give_as_much_as_is_asked_of_them_whatever_time_would():
+    found = Found({4.0: 1.0}, {4.0: 0.98}, 1.05, ((0, 0), (1, 1)))
+    assert found.are_pairs_worth_telling
+    assert not found._replace(worth_telling=0.03).are_pairs_worth_telling
 
 
 @pytest.mark.parametrize(

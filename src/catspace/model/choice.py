@@ -18,7 +18,15 @@ import torch
 from catspace.data.vocabulary import N_SPECIAL
 from catspace.model.losses import constant_loss
 from catspace.model.plan import TrainingPlan
-from catspace.model.trials import Found, Split, Trials, epochs_of_trial, is_large, small_shape
+from catspace.model.trials import (
+    WORTH_TELLING,
+    Found,
+    Split,
+    Trials,
+    epochs_of_trial,
+    is_large,
+    small_shape,
+)
 from catspace.model.turns import Epoch
 from catspace.preparation.rows import RowSource, sample_rows
 
@@ -147,7 +155,10 @@ def settle(
         plan = replace(plan, tries_pairs=False, lengths=None, noisy_dropout=None)
     if is_tried:
         tried = replace(plan, recipe=plan.recipe.for_fewer_rows(len(rows), n_learning))
-        found = _try(Trials(tried, splits, n_jobs), judged.constant, can_tell=can_tell)
+        n_judges = sum(len(split.judging) for split in splits)
+        # A column may have little to say in all; what many rows tell from chance is worth it.
+        worth_telling = min(WORTH_TELLING, _by_chance(n_judges)) if can_tell else None
+        found = _try(Trials(tried, splits, n_jobs), judged.constant, worth_telling)
         if epochs_of_trial(tried.recipe.epochs) >= _FEWEST_EPOCHS:
             plan = _with_length(plan, found, judged)
             # By networks that are told of nothing: what is told is no less noisy.
@@ -155,7 +166,6 @@ def settle(
             if plan.noisy_dropout is not None and is_noisy:
                 plan = plan.with_dropout(plan.noisy_dropout)
             judged = replace(judged, loss=found.least)
-        n_judges = sum(len(split.judging) for split in splits)
         if _is_by_chance(found.least, judged.constant, n_judges):
             plan = replace(plan, pairs=()).smoothed(_NOTHING_LEARNED)
         else:
@@ -166,17 +176,25 @@ def settle(
     return plan, judged if len(splits) == 1 else None
 
 
-def _try(trials: Trials, constant: float, *, can_tell: bool) -> Found:
+def _try(trials: Trials, constant: float, worth_telling: float | None) -> Found:
     """Return what small networks lose, those included that are tried only where others ask for it.
 
     Where there is much noise, networks are told of single columns, if they may be. Where the
     weakest smoothings are the best, none is tried as well.
+
+    Parameters
+    ----------
+    trials : Trials
+    constant : float
+        What the best constant loses.
+    worth_telling : float or None
+        The share of the loss that single columns must take away; None where none may be told.
     """
     found = trials.find()
     if found.are_pairs_worth_telling:
         return found
-    if can_tell and found.best > _NOISY * constant:
-        found = trials.tell_columns(found)
+    if worth_telling is not None and found.best > _NOISY * constant:
+        found = trials.tell_columns(found, worth_telling)
     elif min(found.losses, key=lambda smooth: found.losses[smooth]) <= _WEAK:
         found = trials.leave_unsmoothed(found)
     return found
@@ -284,8 +302,12 @@ def _is_better_unsmoothed(found: Found, judged: Judged) -> bool:
 
 def _is_by_chance(loss: float, constant: float, n_judges: int) -> bool:
     """Whether so many rows cannot tell a loss from that of a constant."""
-    gain = _GAINED_BY_CHANCE / math.sqrt(n_judges)
-    return constant > 0 and loss > (1 - gain) * constant
+    return constant > 0 and loss > (1 - _by_chance(n_judges)) * constant
+
+
+def _by_chance(n_judges: int) -> float:
+    """Return the share of a loss that so many rows may gain by chance."""
+    return _GAINED_BY_CHANCE / math.sqrt(n_judges)
 
 
 def choose_between(losses: Mapping[float, float], tolerance: float) -> float:

@@ -32,7 +32,7 @@ _EPOCHS = 0.5
 # And batches of this size at least: a step of a small network takes as long with half the rows.
 _SMALLEST_BATCH = 64
 # Pairs are told where that takes away more than this share of the loss, and more than more time.
-_WORTH_TELLING = 0.01
+WORTH_TELLING = 0.01
 
 
 class Split(NamedTuple):
@@ -65,6 +65,7 @@ class Found(NamedTuple):
     paired: dict[float, float]  # by networks that are told of pairs; empty where there are none
     sooner: float  # with the best smoothing in half of the time; NaN where nobody asked for it
     pairs: tuple[Pair, ...]
+    worth_telling: float = WORTH_TELLING  # the share of the loss that telling must take away
     # What is gained without any smoothing in the whole time; nothing where nobody asked for it
     gained_unsmoothed: float = 0.0
 
@@ -89,10 +90,10 @@ class Found(NamedTuple):
 
         A network that is still learning gains by everything that it is told. What it would have
         found by itself is better in its vectors, so pairs must give more than the second half of
-        the time did.
+        the time did. Single columns are told where there is much noise, and there it is not.
         """
-        to_gain = max(_WORTH_TELLING * abs(self.best), self.sooner - self.best)
-        return self.best - self.told > to_gain
+        of_time = 0.0 if all(a == b for a, b in self.pairs) else self.sooner - self.best
+        return self.best - self.told > max(self.worth_telling * abs(self.best), of_time)
 
 
 class Trials:
@@ -139,8 +140,15 @@ class Trials:
         lost = self._losses(smooths, share=1.0)
         return found._replace(gained_unsmoothed=lost[smooths[0]] - lost[0.0])
 
-    def tell_columns(self, found: Found) -> Found:
-        """Return what was found, by networks that are told of single columns in place of pairs."""
+    def tell_columns(self, found: Found, worth_telling: float) -> Found:
+        """Return what was found, by networks that are told of single columns in place of pairs.
+
+        Parameters
+        ----------
+        found : Found
+        worth_telling : float
+            The share of the loss that telling must take away.
+        """
         shape, rows = self._plan.architecture, self._splits[0].learning
         columns = choose_columns(
             rows, shape.n_codes, shape.n_outputs, self._plan.seeds[0], shape.lists
@@ -150,7 +158,7 @@ class Trials:
         plan = replace(self._plan, pairs=columns)
         smooths = _SMOOTHS if self._are_together else [_best(found.losses)]
         told = self._run({"told": _Trial(plan, smooths)})["told"]
-        return found._replace(paired=told, pairs=columns)
+        return found._replace(paired=told, pairs=columns, worth_telling=worth_telling)
 
     @property
     def _are_together(self) -> bool:
