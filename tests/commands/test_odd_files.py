@@ -70,6 +70,8 @@ def test_a_name_may_begin_with_a_tilde(folder, tmp_path, monkeypatch, name):
     [
         (("importance", "m.catspace", "one.csv", "--seed", "-1"), "--seed must be"),
         (("importance", "m.catspace", "one.csv", "--repeats", "99999999999"), "at most 10,000"),
+        (("importance", "m.catspace", "one.csv", "--target", "code"), "that the model reads"),
+        (("fit", "fit.csv", "--target", "y", "-o", "-"), "not to standard output"),
         (("score", "m.catspace", "bad.csv"), "The target must hold numbers; got 'abc'"),
         (("predict", "m.catspace", "loop.csv", "-o", "p.csv"), "loop.csv"),
         (("fit", "fit.csv", "--target", "y", "-o", "x.catspace", "--drop", "a\nb"), "one line"),

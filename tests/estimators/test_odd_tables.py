@@ -130,6 +130,11 @@ def test_rows_that_count_for_nothing_do_not_shift_the_numbers_of_the_others():
         EmbeddingRegressor(**QUICK).fit(X, y, sample_weight=weight)
 
 
+def test_rows_that_judge_must_have_a_target():
+    with pytest.raises(InputError, match=r"X_val was passed without y_val\."):
+        EmbeddingRegressor(**QUICK).fit(X, Y, X_val=X)
+
+
 def test_rows_that_judge_must_count():
     model = EmbeddingRegressor(early_stopping=True, **QUICK)
     with pytest.raises(InputError, match="The rows that judge epochs weigh nothing"):

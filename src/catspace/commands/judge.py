@@ -117,6 +117,8 @@ def name_target(model: Any, target: str | None) -> str:
         raise InputError(
             "The model does not know the name of its target.", hint="--target names its column."
         )
+    if name in model.fitted_.learned.schema.names:
+        raise InputError(f"--target names {str(name)!r}, which is a column that the model reads.")
     return str(name)
 
 

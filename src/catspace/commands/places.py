@@ -30,6 +30,12 @@ def check_places(
     source : str, optional
         The table that is read: a file, a pattern or a folder.
     """
+    # Tables go to standard output, whose place is a text; all else is a Path.
+    if any(isinstance(out, Path) and str(out) == STANDARD for out in outputs):
+        raise CatspaceError(
+            "Models, pages and graphs go to files, and not to standard output.",
+            hint="give the result a name.",
+        )
     places = [expand(out) for out in outputs if out is not None and str(out) != STANDARD]
     for place in places:
         if not place.parent.is_dir():

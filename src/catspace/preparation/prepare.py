@@ -56,6 +56,8 @@ class Preparation:
         for name, value in (("y_val", judges.y), ("sample_weight_val", judges.sample_weight)):
             if judges.X is None and value is not None:
                 raise InputError(f"{name} was passed without X_val.")
+        if judges.X is not None and judges.y is None and given.y is not None:
+            raise InputError("X_val was passed without y_val.", hint="rows judge by their target.")
         table = open_labelled(*given, estimator=self.estimator)
         found = survey(table, self.target_kind, self.parameters)
         validation = None
