@@ -224,7 +224,7 @@ def _with_known_type(values: pa.Array) -> pa.Array:
     known = None
     if pa.types.is_binary_view(type_) or pa.types.is_fixed_size_binary(type_):
         known = pa.large_binary()
-    elif pa.types.is_decimal32(type_) or pa.types.is_decimal64(type_):
+    elif pa.types.is_decimal(type_) and type_.bit_width < 128:
         known = pa.decimal128(type_.precision, type_.scale)
     if known is None:
         return values
