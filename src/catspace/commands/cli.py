@@ -385,8 +385,8 @@ def main() -> NoReturn:
     except OSError as error:
         if State.debug:
             raise
-        where = "Standard output" if error.filename is None else repr(str(error.filename))
-        _say(f"{where}: {error.strerror}.")
+        where = "" if error.filename is None else f"{str(error.filename)!r}: "
+        _say(f"{where}{error.strerror or error}.")
         sys.exit(1)
     sys.exit(0)
 

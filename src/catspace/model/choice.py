@@ -5,7 +5,9 @@ held back, small networks are trained on the others with several smoothings, and
 predicts the held-back rows best says the smoothing for the training on all rows. Of few rows, each
 is held back once, in folds. Others are told what the target did for pairs of categories: where that
 helps, so is the whole training. One more learns for half as long: where it comes as far, the
-training on all rows is shorter too, and where it lags far behind, it is longer.
+training on all rows is shorter too, and where it lags far behind, it is longer. Two more are tried
+where the others ask for it: networks that are told of single columns where there is much noise, and
+networks without any smoothing where the weakest is best.
 """
 
 import math
