@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from catspace.model import pairs as pairs_module
+from catspace.model import pair_search
+from catspace.model.pair_search import choose_pairs
 from catspace.model.pairs import (
-    choose_pairs,
+    PairSums,
+    ToldRows,
     goals_of,
     learn_more_pairs,
     learn_pairs,
@@ -70,6 +72,44 @@ def test_rows_are_told_by_the_other_folds_and_new_rows_by_all(kind):
             rows, pair, goals[:, 0], range(400), lambda _: range(400), is_share=is_share
         )
         np.testing.assert_allclose(means(rows.codes)[:, place], by_all, atol=1e-5)
+
+
+def numbers_in_an_epoch(told_rows, seed):
+    """Return the numbers of all rows in one epoch, in the order of their targets."""
+    batches = list(told_rows.shuffled(4, torch.Generator().manual_seed(seed)))
+    place = torch.cat([batch.target[:, 0] for batch in batches]).long()
+    return torch.cat([batch.numbers for batch in batches])[torch.argsort(place)]
+
+
+def test_folds_are_drawn_anew_for_each_epoch_and_a_row_is_never_told_of_itself():
+    rows = make_rows(target=np.arange(400, dtype="f4")[:, None])  # a row is known by its target
+    goals = np.random.default_rng(3).normal(size=(400, 1))
+    told_rows = ToldRows(rows, PairSums(rows, [(0, 1)], N_CODES, goals))
+    first, again, later = (numbers_in_an_epoch(told_rows, seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert (first != later).float().mean() > 0.5
+    # Changing the goal of one row changes what others are told, in every epoch, and not it
+    changed = goals.copy()
+    changed[17] += 100
+    others = ToldRows(rows, PairSums(rows, [(0, 1)], N_CODES, changed, prior=goals.mean(0)))
+    for seed in range(5):
+        before, after = (numbers_in_an_epoch(one, seed) for one in (told_rows, others))
+        assert before[17] == after[17]
+        assert (before - after).abs().max() > 1
+
+
+def test_rows_that_tell_each_other_are_as_they_are_in_order():
+    rows = make_rows(weight=np.linspace(0.5, 2, 400))
+    told_rows = ToldRows(rows, PairSums(rows, [(0, 1)], N_CODES, goals_of(rows, 1)))
+    assert len(told_rows) == 400
+    assert told_rows.n_bytes == rows.n_bytes
+    blocks = list(told_rows.in_order(150))
+    assert [len(block) for block in blocks] == [150, 150, 100]
+    np.testing.assert_array_equal(torch.cat([block.codes for block in blocks], 1), rows.codes)
+    for found, wanted in zip(
+        told_rows.count_codes(N_CODES), rows.count_codes(N_CODES), strict=True
+    ):
+        np.testing.assert_array_equal(found, wanted)
 
 
 def test_a_row_is_not_told_of_its_own_target():
@@ -137,13 +177,13 @@ def interacting(n=6_000, seed=0):
     return rows, y
 
 
-def test_the_pair_that_acts_together_is_found_and_no_other():
+def test_the_pair_that_acts_together_is_found_after_the_column_that_acts_alone():
     rows, y = interacting()
     rows = make_rows(6_000, target=y[:, None].astype("f4"))
-    assert choose_pairs(rows, N_CODES, 1, seed=0) == ((0, 1),)
+    assert choose_pairs(rows, N_CODES, 1, seed=0) == ((2, 2), (0, 1))
     classes = make_rows(6_000, target=(y > y.mean()).astype("i8"))
     # Whether a sum is above a bound depends on all of its parts together.
-    assert choose_pairs(classes, N_CODES, 2, seed=0)[0] == (0, 1)
+    assert choose_pairs(classes, N_CODES, 2, seed=0)[:2] == ((2, 2), (0, 1))
 
 
 def test_no_pair_is_found_where_columns_act_alone_or_not_at_all():
@@ -165,14 +205,16 @@ def test_a_column_that_says_what_another_says_makes_no_second_pair():
         rows.numbers,
         torch.from_numpy(y[:, None].astype("f4")),
     )
-    assert len(choose_pairs(twice, (*N_CODES, 7), 1, seed=0)) == 1
+    found = choose_pairs(twice, (*N_CODES, 7), 1, seed=0)
+    assert sum(first != second for first, second in found) == 1
 
 
 def test_many_outputs_have_fewer_pairs(monkeypatch):
-    monkeypatch.setattr(pairs_module, "_WORTH_TELLING", 0.0)
-    monkeypatch.setattr(pairs_module, "_TIMES_CHANCE", 0.0)
+    for name in ("_WORTH_TELLING", "_WORTH_LOOKING", "_TIMES_CHANCE"):
+        monkeypatch.setattr(pair_search, name, 0.0)
     rows = make_rows(500, target=np.random.default_rng(0).normal(size=(500, 8)).astype("f4"))
-    assert len(choose_pairs(rows, N_CODES, 8, seed=0)) == 2
+    found = choose_pairs(rows, N_CODES, 8, seed=0)
+    assert [first == second for first, second in found] == [True, True, False, False]
 
 
 def test_numbers_of_pairs_follow_their_codes_when_these_are_numbered_anew():

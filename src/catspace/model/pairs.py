@@ -6,21 +6,22 @@ target's mean over the rows that have both categories is told to it instead.
 
 A row is never told of its own target. Rows are spread over folds, and each learns from what the
 other folds have seen of its pairs, as scikit-learn's `TargetEncoder` does it for single columns;
-otherwise a network would read the target of rare pairs off the numbers that are made of it. New
+otherwise a network would read the target of rare pairs off the numbers that are made of it. In each
+epoch the folds are others, so that a network cannot learn by heart what one draw of them says. New
 rows are told what all rows have seen. Zero stands for nothing known.
 
 A pair of a column with itself is that column: what the target did for each of its categories.
 """
 
-from collections.abc import Sequence
-from itertools import combinations
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from catspace.preparation.rows import Rows
+from catspace.preparation.rows import Change, Rows
 
 # The positions of two embedded columns, or of one column twice.
 Pair = tuple[int, int]
@@ -28,15 +29,6 @@ Pair = tuple[int, int]
 _FOLDS = 5
 # Rows with the mean of all rows that are added to those of a pair.
 _PRIOR_ROWS = 2.0
-# The most numbers that a network is told; several outputs have one each for every pair.
-_MOST_NUMBERS = 16
-# Pairs are looked for among so many columns at most, those with the most to say, in so many rows.
-_MOST_COLUMNS, _SEARCHED_ROWS = 16, 50_000
-# A pair is worth a number where it explains this many times what chance would, and this share of
-# what is left without it.
-_TIMES_CHANCE, _WORTH_TELLING = 10.0, 0.005
-# What a fit has said already leaves squares of this size.
-_ROUNDING = 1e-9
 
 
 class PairMeans(nn.Module):
@@ -147,16 +139,8 @@ def pair_keys(codes: Tensor, pairs: Sequence[Pair], n_codes: Sequence[int]) -> T
     return codes[first].long() * factors + codes[second] + offsets
 
 
-def learn_pairs(
-    rows: Rows,
-    pairs: Sequence[Pair],
-    n_codes: Sequence[int],
-    goals: np.ndarray,
-    seed: int,
-    *,
-    prior: np.ndarray | None = None,
-) -> LearnedPairs:
-    """Return what rows say of pairs of their categories.
+class PairSums:
+    """What rows say of pairs of their categories: to each other, and to new rows.
 
     Parameters
     ----------
@@ -166,33 +150,122 @@ def learn_pairs(
         Of each embedded column.
     goals : float array of shape (n_samples, n_values)
         What `goals_of` returns for the rows.
-    seed : int
-        Spreads the rows over folds.
     prior : float array of shape (n_values,), optional
         What is known of a goal without any pair; by default its mean over the rows.
     """
-    keys, place = np.unique(
-        pair_keys(rows.codes.cpu(), pairs, n_codes).numpy(), return_inverse=True
-    )
-    place = place.reshape(len(pairs), -1)
-    fold = np.random.RandomState(seed).randint(_FOLDS, size=len(rows))
-    weight = np.ones(len(rows)) if rows.weight is None else rows.weight.cpu().double().numpy()
-    # The weight of the rows of each key and fold, and the sum of each goal over them
-    parts = [
-        _sum_by(place * _FOLDS + fold, values, len(keys) * _FOLDS).reshape(-1, _FOLDS)
-        for values in (weight, *(weight * goal for goal in goals.T))
-    ]
-    by_fold = np.stack(parts, axis=-1)  # (n_keys, folds, 1 + n_values)
-    every = by_fold.sum(axis=1)
-    if prior is None:
-        prior = np.average(goals, axis=0, weights=weight)
-    is_share = rows.target.dtype == torch.int64
-    of_others = (every[:, None] - by_fold)[place, fold]  # (n_pairs, n_samples, 1 + n_values)
-    told = _tell(of_others, prior, is_share=is_share).astype(np.float32)
-    means = PairMeans(pairs, n_codes, keys, _tell(every, prior, is_share=is_share), prior)
-    return LearnedPairs(
-        means, torch.from_numpy(told.transpose(1, 0, 2).reshape(len(rows), -1)).to(rows.numbers)
-    )
+
+    def __init__(
+        self,
+        rows: Rows,
+        pairs: Sequence[Pair],
+        n_codes: Sequence[int],
+        goals: np.ndarray,
+        *,
+        prior: np.ndarray | None = None,
+    ) -> None:
+        self._pairs, self._n_codes = pairs, n_codes
+        self._keys, place = np.unique(
+            pair_keys(rows.codes.cpu(), pairs, n_codes).numpy(), return_inverse=True
+        )
+        self._place = place.reshape(len(pairs), -1)
+        weight = np.ones(len(rows)) if rows.weight is None else rows.weight.cpu().double().numpy()
+        # What is added up: the weight of rows, and each goal
+        self._parts = (weight, *(weight * goal for goal in goals.T))
+        self._prior = np.average(goals, axis=0, weights=weight) if prior is None else prior
+        self._is_share = rows.target.dtype == torch.int64
+
+    def tell(self, fold: np.ndarray) -> Tensor:
+        """Return what rows are told by those of the other folds; float32 (n_samples, width).
+
+        Parameters
+        ----------
+        fold : int array of shape (n_samples,)
+        """
+        by_fold = self._sum_by(self._place * _FOLDS + fold, len(self._keys) * _FOLDS)
+        by_fold = by_fold.reshape(len(self._keys), _FOLDS, -1)  # (n_keys, folds, 1 + n_values)
+        of_others = (by_fold.sum(axis=1, keepdims=True) - by_fold)[self._place, fold]
+        told = _tell(of_others, self._prior, is_share=self._is_share).astype(np.float32)
+        return torch.from_numpy(told.transpose(1, 0, 2).reshape(len(fold), -1))
+
+    def means(self) -> PairMeans:
+        """Return what new rows are told."""
+        told = _tell(
+            self._sum_by(self._place, len(self._keys)), self._prior, is_share=self._is_share
+        )
+        return PairMeans(self._pairs, self._n_codes, self._keys, told, self._prior)
+
+    def _sum_by(self, place: np.ndarray, n_places: int) -> np.ndarray:
+        """Return sums over the rows at each place, which has shape (n_pairs, n_samples)."""
+        sums = [
+            np.bincount(place.ravel(), np.broadcast_to(part, place.shape).ravel(), n_places)
+            for part in self._parts
+        ]
+        return np.stack(sums, axis=-1)  # (n_places, 1 + n_values)
+
+
+@dataclass(frozen=True)
+class ToldRows:
+    """Rows in memory that tell each other of pairs, in each epoch by other folds."""
+
+    rows: Rows  # as they are; networks look up what they are not told
+    sums: PairSums
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def n_bytes(self) -> int:
+        """The memory that the rows take."""
+        return self.rows.n_bytes
+
+    def to(self, device: torch.device) -> "ToldRows":
+        """Return the same rows, whose batches come on a device."""
+        return replace(self, rows=self.rows.to(device))
+
+    def shuffled(
+        self, n_batches: int, generator: torch.Generator, change: Change | None = None
+    ) -> Iterator[Rows]:
+        """Yield the batches of one epoch, of even size; the generator draws folds and an order."""
+        fold = torch.randint(_FOLDS, (len(self),), generator=generator).numpy()
+        told = self.sums.tell(fold).to(self.rows.numbers.device)
+        rows = replace(self.rows, numbers=torch.cat([self.rows.numbers, told], dim=1))
+        return rows.shuffled(n_batches, generator, change)
+
+    def in_order(self, n_rows: int) -> Iterator[Rows]:
+        """Yield all rows as they are, so many at a time."""
+        return self.rows.in_order(n_rows)
+
+    def count_codes(self, n_codes: Sequence[int]) -> list[Tensor]:
+        """Return how often each code occurs in each column; tensors of shape (n_codes,)."""
+        return self.rows.count_codes(n_codes)
+
+
+def learn_pairs(
+    rows: Rows,
+    pairs: Sequence[Pair],
+    n_codes: Sequence[int],
+    goals: np.ndarray,
+    seed: int,
+    *,
+    prior: np.ndarray | None = None,
+) -> LearnedPairs:
+    """Return what rows say of pairs of their categories, to each other in one draw of folds.
+
+    Parameters
+    ----------
+    rows, pairs, n_codes, goals, prior
+        As in `PairSums`.
+    seed : int
+        Spreads the rows over folds.
+    """
+    sums = PairSums(rows, pairs, n_codes, goals, prior=prior)
+    told = sums.tell(draw_folds(len(rows), seed))
+    return LearnedPairs(sums.means(), told.to(rows.numbers.device))
+
+
+def draw_folds(n_samples: int, seed: int) -> np.ndarray:
+    """Return the fold of each row; int of shape (n_samples,)."""
+    return np.random.RandomState(seed).randint(_FOLDS, size=n_samples)
 
 
 def learn_more_pairs(known: PairMeans, rows: Rows, goals: np.ndarray, seed: int) -> LearnedPairs:
@@ -242,108 +315,6 @@ def goals_of(rows: Rows, n_outputs: int) -> np.ndarray:
     if target.dtype != np.int64:
         return target.astype(np.float64)
     return np.asarray(np.eye(n_outputs)[target][:, int(n_outputs == 2) :])
-
-
-def choose_pairs(
-    rows: Rows, n_codes: Sequence[int], n_outputs: int, seed: int, lists: Sequence[int] = ()
-) -> tuple[Pair, ...]:
-    """Return the pairs of columns that say most beyond their columns and the pairs before them.
-
-    Each column and each pair is a number of its own, told by other rows. On top of all columns,
-    pairs are added to a least-squares fit one by one, always the one that explains most. Columns
-    of lists, of which ``lists`` has the longest, have no one category to meet another.
-    """
-    columns = _without_lists(n_codes, lists)
-    if len(columns) < 2:
-        return ()
-    search = _Search(rows, n_codes, n_outputs, seed)
-    singles = search.tell([(i, i) for i in columns])
-    left = search.left
-    strongest = np.argsort(-_explained(left, singles - singles.mean(axis=0)))[:_MOST_COLUMNS]
-    basis, _ = np.linalg.qr(np.column_stack([np.ones(len(left)), singles.reshape(len(left), -1)]))
-    left = left - basis @ (basis.T @ left)
-    candidates = list(combinations([columns[i] for i in sorted(strongest.tolist())], 2))
-    told = np.concatenate([search.tell([pair]) for pair in candidates], axis=1)
-    told -= np.einsum("nk,kpv->npv", basis, np.einsum("nk,npv->kpv", basis, told))
-    return _add_one_by_one(candidates, told, left)
-
-
-def choose_columns(
-    rows: Rows, n_codes: Sequence[int], n_outputs: int, seed: int, lists: Sequence[int] = ()
-) -> tuple[Pair, ...]:
-    """Return the columns that say most by themselves, each as a pair of it with itself.
-
-    They are added to a least-squares fit one by one, as in `choose_pairs`.
-    """
-    candidates = [(i, i) for i in _without_lists(n_codes, lists)]
-    if not candidates:
-        return ()
-    search = _Search(rows, n_codes, n_outputs, seed)
-    told = search.tell(candidates)
-    return _add_one_by_one(candidates, told - told.mean(axis=0), search.left)
-
-
-def _without_lists(n_codes: Sequence[int], lists: Sequence[int]) -> list[int]:
-    return [i for i in range(len(n_codes)) if not lists or not lists[i]]
-
-
-class _Search:
-    """Some rows of a table, and what other rows tell of pairs in them."""
-
-    def __init__(self, rows: Rows, n_codes: Sequence[int], n_outputs: int, seed: int) -> None:
-        chosen = np.random.RandomState(seed).permutation(len(rows))[:_SEARCHED_ROWS]
-        self._rows = rows.take(torch.from_numpy(chosen).to(rows.target.device))
-        self._n_codes, self._seed = n_codes, seed
-        self._goals = goals_of(self._rows, n_outputs)
-        self.left = self._goals - self._goals.mean(axis=0)  # what is to be explained
-
-    def tell(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """Return the numbers of pairs; float64 of shape (n_samples, n_pairs, n_values)."""
-        found = learn_pairs(self._rows, pairs, self._n_codes, self._goals, self._seed)
-        told = found.told.cpu().double().numpy()
-        return np.asarray(told.reshape(len(self._rows), len(pairs), -1))
-
-
-def _add_one_by_one(
-    candidates: Sequence[Pair], told: np.ndarray, left: np.ndarray
-) -> tuple[Pair, ...]:
-    """Return the candidates that a least-squares fit is made of, the one first that explains most.
-
-    Parameters
-    ----------
-    candidates : sequence of Pair
-    told : float array of shape (n_samples, n_candidates, n_values)
-        Without what is in the fit already, the mean at least.
-    left : float array of shape (n_samples, n_values)
-        What that leaves of the goals.
-    """
-    found, n_values = list[Pair](), left.shape[1]
-    while len(found) < max(1, _MOST_NUMBERS // n_values):
-        explained = _explained(left, told)
-        best = int(np.argmax(explained))
-        share = explained[best] / (np.square(left).sum() or 1.0)
-        if share <= max(_TIMES_CHANCE * n_values / len(left), _WORTH_TELLING):
-            break
-        found.append(candidates[best])
-        for value in range(n_values):
-            direction = told[:, best, value] / (np.linalg.norm(told[:, best, value]) or 1.0)
-            left = left - np.outer(direction, direction @ left)
-            told = told - direction[:, None, None] * np.einsum("n,npv->pv", direction, told)
-    return tuple(found)
-
-
-def _explained(left: np.ndarray, told: np.ndarray) -> np.ndarray:
-    """Return how much of the squares that are left each number explains; shape (n_pairs,)."""
-    squares = np.einsum("npv,npv->pv", told, told)
-    products = np.einsum("nv,npv->pv", left, told)
-    is_new = squares > _ROUNDING * len(left)
-    return np.asarray(np.where(is_new, products**2 / np.where(is_new, squares, 1.0), 0.0).sum(1))
-
-
-def _sum_by(place: np.ndarray, values: np.ndarray, n_places: int) -> np.ndarray:
-    """Return the sum of the values of rows at each place; place has shape (n_pairs, n_samples)."""
-    repeated = np.broadcast_to(values, place.shape).ravel()
-    return np.bincount(place.ravel(), weights=repeated, minlength=n_places)
 
 
 def _tell(sums: np.ndarray, prior: np.ndarray, *, is_share: bool) -> np.ndarray:

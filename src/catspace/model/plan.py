@@ -13,7 +13,7 @@ from catspace.model.architecture import Architecture
 from catspace.model.device import make_device
 from catspace.model.memory import MemoryNeed, estimate_memory
 from catspace.model.optimizer import sparse_tables
-from catspace.model.pairs import Pair, PairMeans, goals_of, learn_pairs
+from catspace.model.pairs import Pair, PairMeans, PairSums, ToldRows, draw_folds, goals_of
 from catspace.model.pieces import cut_numbers
 from catspace.model.recipe import (
     Recipe,
@@ -86,7 +86,7 @@ class TrainingPlan:
         return replace(self, architecture=replace(self.architecture, dropout=dropout))
 
     def tell_pairs(self, rows: RowSource) -> tuple["TrainingPlan", RowSource]:
-        """Return the plan with what rows tell about its pairs, and the rows, told by each other.
+        """Return the plan with what rows tell about its pairs, and the rows, which tell each other.
 
         Where there are no pairs, both are returned as they are. Otherwise rows are in memory then.
         """
@@ -94,18 +94,17 @@ class TrainingPlan:
             return self, rows
         rows = sample_rows(rows, len(rows), np.random.RandomState())
         shape = self.architecture
-        goals = goals_of(rows, shape.n_outputs)
-        means, told = learn_pairs(rows, self.pairs, shape.n_codes, goals, self.seeds[0])
-        numbers = torch.cat([rows.numbers, told], dim=1)
-        edges = cut_numbers(told.cpu().numpy(), _PAIR_BINS)
+        sums = PairSums(rows, self.pairs, shape.n_codes, goals_of(rows, shape.n_outputs))
+        told = sums.tell(draw_folds(len(rows), self.seeds[0]))  # as in any epoch
+        edges = cut_numbers(told.numpy(), _PAIR_BINS)
         n_bins = (*shape.n_bins, *(max(0, len(cuts) - 1) for cuts in edges))
         plan = replace(
             self,
             architecture=replace(shape, n_bins=n_bins),
             edges=[*self.edges, *edges],
-            pair_means=means,
+            pair_means=sums.means(),
         )
-        return plan, replace(rows, numbers=numbers)
+        return plan, ToldRows(rows, sums)
 
     @property
     def sparse(self) -> list[int]:

@@ -12,7 +12,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from catspace.model.architecture import Architecture
-from catspace.model.pairs import Pair, choose_columns, choose_pairs
+from catspace.model.pair_search import choose_columns, choose_pairs
+from catspace.model.pairs import Pair
 from catspace.model.plan import TrainingPlan
 from catspace.model.small_networks import Tried, are_computed_together, small_networks
 from catspace.model.turns import Runnable, run_side_by_side
