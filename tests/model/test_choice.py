@@ -173,7 +173,7 @@ def of_any_length():
 
 
 @pytest.mark.parametrize(
-    ("gained", "n_epochs"), [(0.0, 6), (0.01, 6), (0.03, 12), (0.06, 16), (-0.01, 6)]
+    ("gained", "n_epochs"), [(0.0, 6), (0.009, 6), (0.011, 12), (0.06, 16), (-0.01, 6)]
 )
 def test_little_gain_is_a_shorter_training_and_much_a_longer_one(of_any_length, gained, n_epochs):
     assert lengthened(of_any_length, gained=gained) == n_epochs
