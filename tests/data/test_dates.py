@@ -223,3 +223,58 @@ def test_wrong_forms_are_refused_in_a_sentence():
         fit("%d.%m.%Y")
     with pytest.raises(InputError, match=r"^Column 'day' holds dates\.\nHint: date_parts="):
         EmbeddingRegressor(date_formats={"day": "%d.%m.%Y"}).fit(X, y)
+
+
+@pytest.fixture
+def in_berlin():
+    """Return a table of instants in the zone of Berlin, and a target that follows their hour."""
+    random = np.random.default_rng(0)
+    minutes = random.integers(0, 60 * 24 * 60, 300)
+    when = pd.Timestamp("2024-01-05", tz="UTC") + pd.to_timedelta(minutes, unit="min")
+    frame = pd.DataFrame({"when": when.tz_convert("Europe/Berlin")})
+    return frame, frame["when"].dt.hour.to_numpy(float)
+
+
+OF_HOURS = {"date_parts": ["hour", "elapsed"], **SETTINGS}
+
+
+def test_the_same_instants_in_another_zone_have_the_hours_that_fit_met(in_berlin, tmp_path):
+    frame, y = in_berlin
+    model = EmbeddingRegressor(**OF_HOURS).fit(frame, y)
+    expected = model.predict(frame)
+    model.save(tmp_path / "m.catspace")
+    frame.to_csv(tmp_path / "t.csv", index=False)  # whose instants are read as those of UTC
+    frame.to_parquet(tmp_path / "t.parquet")
+    elsewhere = [frame["when"].dt.tz_convert(zone) for zone in ("UTC", "Asia/Tokyo", "-03:00")]
+    objects = pd.Series([one.to_pydatetime() for one in frame["when"]], dtype=object)
+    tables = [pd.DataFrame({"when": when}) for when in (*elsewhere, objects)]
+    tables += [pl.from_pandas(tables[1]), tmp_path / "t.csv", tmp_path / "t.parquet"]
+    for one in (model, load(tmp_path / "m.catspace")):
+        for table in tables:
+            np.testing.assert_array_equal(one.predict(table), expected)
+
+
+def test_times_with_and_without_a_zone_are_not_taken_for_each_other(in_berlin):
+    frame, y = in_berlin
+    local = pd.DataFrame({"when": frame["when"].dt.tz_localize(None)})
+    zoned = EmbeddingRegressor(**OF_HOURS).fit(frame, y)
+    with pytest.raises(
+        InputError,
+        match="'when' held times of the zone Europe/Berlin in fit and holds times without a zone "
+        r"now.\nHint: say of which zone they are \(in pandas: dt.tz_localize\)",
+    ):
+        zoned.predict(local)
+    plain = EmbeddingRegressor(**OF_HOURS).fit(local, y)
+    with pytest.raises(
+        InputError,
+        match="held times without a zone in fit and holds times of the zone Europe/Berlin now",
+    ):
+        plain.predict(frame)
+    with pytest.raises(InputError, match="held times of the zone Europe/Berlin in fit"):
+        zoned.partial_fit(local, y)
+    # What says no hour, and no time at all, has no zone
+    nothing = pd.DataFrame({"when": pd.Series([pd.NaT] * 3)})
+    days = pd.DataFrame({"when": [dt.date(2024, 1, 6)] * 3})
+    for model in (zoned, plain):
+        assert np.isfinite(model.predict(nothing)).all()
+        assert np.isfinite(model.predict(days)).all()

@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 
 from catspace.analysis.asking import ask_everywhere, draw_rows, encode_codes
 from catspace.analysis.source import frame_of, get_predictor, read_features
-from catspace.data.dates import read_dates
 from catspace.data.encoding import Encoded, Places, TableEncoder
 from catspace.data.frames import Frame
 from catspace.data.table import Column, Table
@@ -161,7 +160,7 @@ def _find_grid(encoder: TableEncoder, table: Table, column: str, resolution: int
     if column in encoder.dates.names:
         made = [name for name, (raw, _) in encoder.dates.made.items() if raw == column]
         places = Places().join(*(encoder.places[name] for name in made))
-        dates = read_dates(table[column], encoder.dates.formats.get(column))
+        dates = encoder.dates.read(table[column])
         return _grid_of_quantiles(encoder, table, dates, places, resolution)
     if column not in encoder.scalings:
         known = dict.fromkeys([*encoder.vocabularies, *encoder.scalings, *encoder.dates.names])

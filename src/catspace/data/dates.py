@@ -53,6 +53,8 @@ class DateColumns:
     formats: Mapping[str, str] = field(default_factory=dict)
     # The first day of each column in training, where "elapsed" is a part; in days since 1970
     first_days: Mapping[str, float] = field(default_factory=dict)
+    # The zone of columns that held points in time in fit, "" for none; hours are those of that zone
+    zones: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def made(self) -> dict[str, tuple[str, str]]:
@@ -74,13 +76,33 @@ class DateColumns:
                 )
         return replace(table, columns=tuple(columns))
 
+    def read(self, column: Column) -> Column:
+        """Return one of the columns as dates, as it was read in fit."""
+        return read_dates(column, self.formats.get(column.name), self.zones.get(column.name))
+
     def _parts_of(self, column: Column) -> list[Column]:
-        dates = read_dates(column, self.formats.get(column.name))
+        dates = self.read(column)
         first_day = self.first_days.get(column.name, 0.0)
         return [take_part(dates, part, first_day) for part in self.parts]
 
 
-def read_dates(column: Column, date_format: str | None = None) -> Column:
+def zone_of(column: Column) -> str | None:
+    """Return the zone of points in time, "" for those without one; None for anything else."""
+    if column.type is None or not pa.types.is_timestamp(column.type):
+        return None
+    return column.type.tz or ""
+
+
+def is_zone(name: str) -> bool:
+    """Whether there is a zone of that name here; "" is none, which is always there."""
+    try:
+        pc.local_timestamp(pa.array([0], pa.timestamp("us", name or "UTC")))
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def read_dates(column: Column, date_format: str | None = None, zone: str | None = None) -> Column:
     """Return a column of dates, or say that it holds something else.
 
     Parameters
@@ -88,6 +110,9 @@ def read_dates(column: Column, date_format: str | None = None) -> Column:
     column : Column
     date_format : str, optional
         How text is to be read, as Python's `strptime` has it.
+    zone : str, optional
+        Where the hours of points in time are told, "" for those without a zone. By default in the
+        zone that they have.
     """
     values = column.parts[0][1] if len(column.parts) == 1 else None
     if values is not None and pa.types.is_dictionary(values.type):
@@ -101,7 +126,27 @@ def read_dates(column: Column, date_format: str | None = None) -> Column:
             f"Column {column.name!r} held dates in fit and holds {describe(column.type)} now.",
             hint="convert the column to dates, as it was in fit.",
         )
+    if zone is not None and pa.types.is_timestamp(values.type):
+        values = _in_zone(column.name, values, zone)
     return Column(column.name, ((None, values),), column.n_rows)
+
+
+def _in_zone(name: str, times: pa.Array, zone: str) -> pa.Array:
+    """Return the same instants as clocks of a zone show them; those without one have no other."""
+    given = times.type.tz or ""
+    if bool(given) == bool(zone) or times.null_count == len(times):
+        return times.cast(pa.timestamp(times.type.unit, zone or None))
+
+    def show(zone: str) -> str:
+        return f"times of the zone {zone}" if zone else "times without a zone"
+
+    raise InputError(
+        f"Column {name!r} held {show(zone)} in fit and holds {show(given)} now.",
+        hint="say of which zone they are (in pandas: dt.tz_localize)."
+        if zone
+        else "convert them to the local time that fit was given, and leave the zone out (in "
+        "pandas: dt.tz_convert, then dt.tz_localize(None)).",
+    )
 
 
 def take_part(dates: Column, part: str, first_day: float = 0.0) -> Column:

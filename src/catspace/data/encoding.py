@@ -83,6 +83,7 @@ class TableEncoder:
             "dates": list(self.dates.names),
             "date_formats": dict(self.dates.formats),
             "first_days": dict(self.dates.first_days),
+            "date_zones": dict(self.dates.zones),
             "bins": {name: list(bins.edges) for name, bins in self.bins.items()},
             "hashed": {
                 name: {"n_buckets": vocabulary.n_buckets, "kinds": list(vocabulary.kinds)}
@@ -132,6 +133,7 @@ class TableEncoder:
             tuple(document["date_parts"]),
             document.get("date_formats", {}),
             document.get("first_days", {}),
+            document.get("date_zones", {}),
         )
         lists = document.get("lists", {})
         return cls(
@@ -173,6 +175,7 @@ class TableEncoder:
                 raw,
                 part=part,
                 date_format=self.dates.formats.get(raw),
+                zone=self.dates.zones.get(raw),
                 first_day=self.dates.first_days.get(raw, 0.0),
             )
             for name, (raw, part) in self.dates.made.items()

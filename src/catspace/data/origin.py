@@ -16,6 +16,7 @@ class Origin:
     part: str | None = None  # the part of its dates that is used
     bins: Bins | None = None  # what its numbers are cut into
     date_format: str | None = None  # how its dates are written, where they are text
+    zone: str | None = None  # of its points in time, "" for none, where fit met any
     first_day: float = 0.0  # what elapsed days are counted from, in days since 1970
     holds_lists: bool = False  # whether a row has several values of it, or none
 
@@ -32,7 +33,8 @@ class Origin:
                 hint="explode it into rows, or ask about another column.",
             )
         if self.part is not None:
-            column = take_part(read_dates(column, self.date_format), self.part, self.first_day)
+            dates = read_dates(column, self.date_format, self.zone)
+            column = take_part(dates, self.part, self.first_day)
         return column if self.bins is None else self.bins.apply(column)
 
 

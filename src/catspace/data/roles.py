@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from catspace.data.bins import Bins, check_discretize, cut
-from catspace.data.dates import DateColumns, check_date_formats, check_date_parts
+from catspace.data.dates import DateColumns, check_date_formats, check_date_parts, zone_of
 from catspace.data.groups import Groups, check_groups, read_groups, spread
 from catspace.data.hashing import HashedCounts
 from catspace.data.lists import ListColumn, check_separators, split_lists
@@ -62,10 +62,13 @@ class Roles:
         hashed = _check_buckets(hash_buckets)
         embedded = set(named or ()) | set(hashed) | set(rules)
         is_date = {c.name: c.is_date or c.name in formats for c in table.columns}
+        dated = [name for name in table.names if parts and is_date[name] and name not in embedded]
+        zones = {name: zone_of(table[name]) for name in dated}
         dates = DateColumns(
-            tuple(name for name in table.names if parts and is_date[name] and name not in embedded),
+            tuple(dated),
             parts,
             {name: form for name, form in formats.items() if name not in embedded},
+            zones={name: zone for name, zone in zones.items() if zone is not None},
         )
         expanded = dates.expand(table)
         categorical, numbers = [], []

@@ -56,7 +56,8 @@ class SharedParameters:
         Replaces each column of dates by these parts, each a categorical column: "year",
         "quarter", "month", "week", "day", "day_of_week" (Monday is 1), "day_of_year", "hour", and
         "date", the whole day. "elapsed" is a number, days since the first day of training: a
-        trend goes on along it, while a year that fit has not met is unseen.
+        trend goes on along it, while a year that fit has not met is unseen. Hours and days are
+        those of the zone that the column had in fit, whichever it has later.
         """,
     )
     date_formats: Mapping[str, str] | None = parameter(

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catspace.data.dates import ELAPSED, is_date_format
+from catspace.data.dates import ELAPSED, is_date_format, is_zone
 from catspace.data.groups import first_of, tables_of
 from catspace.data.kinds import is_text
 from catspace.data.target import COUNT, output_activation
@@ -131,6 +131,9 @@ def _check_columns(schema: Mapping[str, Any], encoder: Mapping[str, Any]) -> Non
     formats, first_days = encoder.get("date_formats", {}), encoder.get("first_days", {})
     if not {*formats} <= {*parts} or not all(map(is_date_format, formats.values())):
         raise FormError("encoder.date_formats", f"forms of dates of {[*parts]!r}", formats)
+    zones = encoder.get("date_zones", {})
+    if not {*zones} <= {*parts} or not all(map(is_zone, zones.values())):
+        raise FormError("encoder.date_zones", f"zones of {[*parts]!r} that are known here", zones)
     counted = encoder["dates"] if ELAPSED in encoder["date_parts"] else []
     if {*first_days} != {*counted}:
         raise FormError("encoder.first_days", f"those of {counted!r}", list(first_days))

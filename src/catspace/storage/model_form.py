@@ -91,6 +91,7 @@ _ENCODER = Record(
         "bins": MapOf(ListOf(Number(), is_rising=True)),
         "date_formats": MapOf(Text()),
         "first_days": MapOf(Number(-_MOST_DAYS, _MOST_DAYS)),
+        "date_zones": MapOf(Text()),  # which files before it lack
         "shared": ListOf(ListOf(Text(), at_least=2, is_distinct=True)),
         "lists": MapOf(
             Record({"longest": Number(1, MOST_ITEMS, is_whole=True), "separator": Maybe(Text())})

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from catspace.analysis.scoring import score_classes, score_numbers
-from catspace.data.dates import read_dates, take_part
+from catspace.data.dates import take_part
 from catspace.data.vocabulary import MISSING, N_SPECIAL, RARE, SPECIAL_NAMES, UNSEEN
 from catspace.exceptions import InputError
 from catspace.export.report.records import Record, names_of, rounded
@@ -211,8 +211,7 @@ def _over_time(rows: Rows, column: str) -> Record | None:
     """Return how far predictions are off along a column of dates."""
     dates = rows.model.fitted_.learned.encoder.dates
     try:
-        read = read_dates(rows.table[column], dates.formats.get(column))
-        days = take_part(read, "elapsed", 0.0).to_numbers()
+        days = take_part(dates.read(rows.table[column]), "elapsed", 0.0).to_numbers()
     except InputError:  # rows with nonsense in them have been encoded as missing
         return None
     known = np.flatnonzero(np.isfinite(days))
