@@ -64,10 +64,10 @@ _AS_GOOD, _AS_GOOD_IN_A_PART, _STEPS_BETWEEN = 0.0025, 0.01, 16
 # whichever is less. Small networks that gained 3 to 6 % stood for whole ones that gained 0 to 4 %,
 # and more where several are averaged.
 _WORTH_LEARNING, _STILL_LEARNING = 0.02, 0.1
-# Smoothing is left out where that gains more than this share.
-_WORTH_LEAVING_OUT = 0.05
 # The latter only where at least a quarter of the constant's loss is explained.
 _CLEAN = 0.75
+# Smoothing is left out where that gains more than such a share.
+_WORTH_LEAVING_OUT = 0.05
 # Where more than this share of the constant's loss is left, a target is mostly noise.
 _NOISY = 0.5
 # What one row that judges may gain over a constant by chance, as a share; many gain the less, by

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import torch
 
-from catspace.model.pairs import Pair, goals_of, learn_pairs
+from catspace.model.pairs import Pair, PairSums, draw_folds, goals_of
 from catspace.preparation.rows import Rows
 
 # The most numbers that a network is told of pairs, and of columns; several outputs have one each
@@ -82,8 +82,8 @@ class _Search:
 
     def tell(self, pairs: Sequence[Pair]) -> np.ndarray:
         """Return the numbers of pairs; float64 of shape (n_samples, n_pairs, n_values)."""
-        found = learn_pairs(self._rows, pairs, self._n_codes, self._goals, self._seed)
-        told = found.told.cpu().double().numpy()
+        sums = PairSums(self._rows, pairs, self._n_codes, self._goals)
+        told = sums.tell(draw_folds(len(self._rows), self._seed)).double().numpy()
         return np.asarray(told.reshape(len(self._rows), len(pairs), -1))
 
 
