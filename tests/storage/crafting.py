@@ -8,6 +8,7 @@ import hashlib
 import json
 import random
 import resource
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -99,10 +100,13 @@ def _answer(path: Path, table: Any) -> np.ndarray | None:
     """Return what a model predicts; None where it is one for other tables."""
     catspace.Embeddings.load(path)
     model = catspace.load(path)
-    try:
-        return np.asarray(model.predict(table))
-    except InputError:
-        return None
+    with warnings.catch_warnings():
+        # A file may say that its model was fitted without names, and then the model says so too.
+        warnings.filterwarnings("ignore", "X has feature names", UserWarning)
+        try:
+            return np.asarray(model.predict(table))
+        except InputError:
+            return None
 
 
 @contextmanager
