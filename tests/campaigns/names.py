@@ -29,13 +29,13 @@ from tests.campaigns.commands import command
 from tests.campaigns.outcome import Outcome
 
 _PIECES = (
-    "[/kg]", "[bold]", "[link=https://x.org]y[/link]", ":warning:", "\\[x]", "[[", "\x1b[2J",
-    "\x1b]8;;https://x.org\x07", "\x1b]0;title\x07", "\x9b31m", "\x00", "\x07", "\x08", "\r", "\n",
-    "\t", "\u2028", "\u202e", "\u2066", "\ufeff", "\u200b", "<script>alert(1)</script>",
+    "[/kg]", "a" * 300, "[bold]", "[link=https://x.org]y[/link]", ":warning:", "\\[x]", "[[",
+    "\x1b[2J", "\x1b]8;;https://x.org\x07", "\x1b]0;title\x07", "\x9b31m", "\x00", "\x07", "\x08",
+    "\r", "\n", "\t", "\u2028", "\u202e", "\u2066", "\ufeff", "\u200b", "<script>alert(1)</script>",
     "</script>", "<!--", "-->", "<img src=x onerror=alert(1)>", "<b>", "&lt;", "&#60;", "]]>",
     "javascript:alert(1)", "=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "'=1", "\uff1d1",
     "%s", "{0}", "{x!r}", "$x^2$", "$\\frac{", "\\", "\\n", '"', "'", ",", ";", "|", "`", "~",
-    "../../x", "C:\\x", "__class__", "Köln", "👩‍🚀", "\uff21\uff22", "é", "ﷺ", "a" * 300, " x ",
+    "../../x", "C:\\x", "__class__", "Köln", "👩‍🚀", "\uff21\uff22", "é", "ﷺ", " x ",
     "prediction", "y", "missing", "rare", "unseen", "category", "constructor", "__proto__",
 )  # fmt: skip
 _OBEYED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
