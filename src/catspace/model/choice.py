@@ -153,32 +153,40 @@ def settle(
     splits = _split(rows, judges, n_learning, np.random.RandomState(plan.seeds[0]))
     constants = [constant_loss(split.learning, split.judging, plan.recipe) for split in splits]
     judged = Judged(math.nan, float(np.mean(constants)))
-    can_tell = plan.tries_pairs and _ENOUGH_TO_JUDGE <= len(rows) <= _MOST_ROWS
-    if len(rows) > _LOOKED_AT_WHOLE:  # what a network finds in so many, it need not be told
-        plan = replace(plan, tries_pairs=False)
-    if len(rows) < _ENOUGH_TO_JUDGE:  # how strong the smoothing is can be said, and no more
-        plan = replace(plan, tries_pairs=False, lengths=None, noisy_dropout=None)
     if is_tried:
-        tried = replace(plan, recipe=plan.recipe.for_fewer_rows(len(rows), n_learning))
-        n_judges = sum(len(split.judging) for split in splits)
-        # A column may have little to say in all; what many rows tell from chance is worth it.
-        worth_telling = min(WORTH_TELLING, _by_chance(n_judges)) if can_tell else None
-        found = _try(Trials(tried, splits, n_jobs), judged.constant, worth_telling)
-        if epochs_of_trial(tried.recipe.epochs) >= _FEWEST_EPOCHS:
-            plan = _with_length(plan, found, judged)
-            # By networks that are told of nothing: what is told is no less noisy.
-            is_noisy = replace(judged, loss=found.best).is_noisy
-            if plan.noisy_dropout is not None and is_noisy:
-                plan = plan.with_dropout(plan.noisy_dropout)
-            judged = replace(judged, loss=found.least)
-        if _is_by_chance(found.least, judged.constant, n_judges):
-            plan = replace(plan, pairs=()).smoothed(_NOTHING_LEARNED)
-        else:
-            as_good = _AS_GOOD if n_learning == len(rows) else _AS_GOOD_IN_A_PART
-            plan = _with_findings(plan, found, judged, as_good, len(rows))
+        plan, judged = _ask_small_networks(plan, splits, judged, len(rows), n_jobs)
     # Small networks that learned for a short time from parts of few rows are no proof that there is
     # nothing to learn.
     return plan, judged if len(splits) == 1 else None
+
+
+def _ask_small_networks(
+    plan: TrainingPlan, splits: list[Split], judged: Judged, n_samples: int, n_jobs: int
+) -> tuple[TrainingPlan, Judged]:
+    """Return the plan as small networks ask for it, and the least that they lose."""
+    n_learning = _rows_to_learn_from(plan, n_samples)
+    n_judges = sum(len(split.judging) for split in splits)
+    worth_telling = None
+    if plan.tries_pairs and _ENOUGH_TO_JUDGE <= n_samples <= _MOST_ROWS:
+        # A column may have little to say in all; what many rows tell from chance is worth it.
+        worth_telling = min(WORTH_TELLING, _by_chance(n_judges))
+    if n_samples > _LOOKED_AT_WHOLE:  # what a network finds in so many, it need not be told
+        plan = replace(plan, tries_pairs=False)
+    if n_samples < _ENOUGH_TO_JUDGE:  # how strong the smoothing is can be said, and no more
+        plan = replace(plan, tries_pairs=False, lengths=None, noisy_dropout=None)
+    tried = replace(plan, recipe=plan.recipe.for_fewer_rows(n_samples, n_learning))
+    found = _try(Trials(tried, splits, n_jobs), judged.constant, worth_telling)
+    if epochs_of_trial(tried.recipe.epochs) >= _FEWEST_EPOCHS:
+        plan = _with_length(plan, found, judged)
+        # By networks that are told of nothing: what is told is no less noisy.
+        is_noisy = replace(judged, loss=found.best).is_noisy
+        if plan.noisy_dropout is not None and is_noisy:
+            plan = plan.with_dropout(plan.noisy_dropout)
+        judged = replace(judged, loss=found.least)
+    if _is_by_chance(found.least, judged.constant, n_judges):
+        return replace(plan, pairs=()).smoothed(_NOTHING_LEARNED), judged
+    as_good = _AS_GOOD if n_learning == n_samples else _AS_GOOD_IN_A_PART
+    return _with_findings(plan, found, judged, as_good, n_samples), judged
 
 
 def _try(trials: Trials, constant: float, worth_telling: float | None) -> Found:
