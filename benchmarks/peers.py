@@ -6,7 +6,7 @@ learn the logarithm of sales on Rossmann, as catspace does. ``--minutes`` is the
 may take: a method whose own number of epochs takes longer runs as many as fit into that time, and
 its row says how many of how many. Everything runs on the cores of this machine, without a GPU.
 
-``--arena`` is Rossmann by the protocol of the public benchmark BeyondArena (arXiv 2606.30410):
+``arena`` is Rossmann by the protocol of the public benchmark BeyondArena (arXiv 2606.30410):
 RMSE of open rows without `Customers`, three blocks of 42 days to test on, walking back from
 2015-07-31, with a day between training and test. The 54 open rows without sales are not in the file
 that is read here.
