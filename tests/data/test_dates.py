@@ -3,6 +3,7 @@ import datetime as dt
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from catspace import EmbeddingRegressor, load
@@ -247,7 +248,8 @@ def test_the_same_instants_in_another_zone_have_the_hours_that_fit_met(in_berlin
     frame.to_parquet(tmp_path / "t.parquet")
     elsewhere = [frame["when"].dt.tz_convert(zone) for zone in ("UTC", "Asia/Tokyo", "-03:00")]
     objects = pd.Series([one.to_pydatetime() for one in frame["when"]], dtype=object)
-    tables = [pd.DataFrame({"when": when}) for when in (*elsewhere, objects)]
+    text = [one.isoformat() for one in frame["when"]]  # as records of JSON have it
+    tables = [pd.DataFrame({"when": when}) for when in (*elsewhere, objects, text)]
     tables += [pl.from_pandas(tables[1]), tmp_path / "t.csv", tmp_path / "t.parquet"]
     for one in (model, load(tmp_path / "m.catspace")):
         for table in tables:
@@ -274,7 +276,29 @@ def test_times_with_and_without_a_zone_are_not_taken_for_each_other(in_berlin):
         zoned.partial_fit(local, y)
     # What says no hour, and no time at all, has no zone
     nothing = pd.DataFrame({"when": pd.Series([pd.NaT] * 3)})
+    numbers = pd.DataFrame({"when": [np.nan] * 3})  # as pandas reads a column without any cell
     days = pd.DataFrame({"when": [dt.date(2024, 1, 6)] * 3})
     for model in (zoned, plain):
         assert np.isfinite(model.predict(nothing)).all()
+        np.testing.assert_array_equal(model.predict(numbers), model.predict(nothing))
         assert np.isfinite(model.predict(days)).all()
+
+
+@pytest.mark.parametrize("zone", ["UTC+2", "Foo/Bar", "+25:00"])
+def test_a_zone_that_nobody_knows_is_named(in_berlin, zone):
+    frame, y = in_berlin
+    instants = pa.array(range(300), pa.timestamp("us", zone))
+    lost = pa.table({"when": instants})
+    sentence = f"^Column 'when' holds times of the zone {zone!r}, which is not known here".replace(
+        "+", r"\+"
+    )
+    with pytest.raises(InputError, match=sentence):
+        EmbeddingRegressor(**OF_HOURS).fit(lost, y)
+    with pytest.raises(InputError, match=sentence):
+        EmbeddingRegressor(**OF_HOURS).fit(frame, y).predict(lost)
+
+
+def test_times_finer_than_a_microsecond_have_their_hour():
+    late = [-1, 3_600_000_000_000 * 5 - 1, 3_600_000_000_000 * 5]  # the first before 1970
+    table = pa.table({"day": pa.array(late, pa.timestamp("ns"))})
+    assert values(take_part(read_dates(column_of(table)), "hour")) == [23, 4, 5]

@@ -73,6 +73,7 @@ HOSTILE = [
     (["encoder", "date_formats"], {"town": "%d.%m.%Y"}, "encoder.date_formats must be forms of"),
     (["encoder", "date_zones"], {"town": "UTC"}, "encoder.date_zones must be zones of"),
     (["encoder", "date_zones"], {"day": "Nowhere/Else"}, "encoder.date_zones must be zones of"),
+    (["encoder", "date_zones"], {"day": "\ud800"}, "encoder.date_zones"),
     (["encoder", "date_zones"], {"day": 3}, "encoder.date_zones"),
     (["encoder", "date_formats"], {"day": "%d"}, "encoder.date_formats must be forms of dates"),
     (["encoder", "scalings", "size", "scale"], 0, "encoder.scalings['size'].scale must be a num"),

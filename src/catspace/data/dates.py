@@ -15,6 +15,13 @@ from catspace.data.table import Column, Table, describe
 from catspace.exceptions import InputError, ParameterError, did_you_mean, shorten
 from catspace.validation import check_column_names
 
+
+def _hour(values: pa.Array) -> pa.Array:
+    """Return the hour of times; that of days is 0."""
+    is_time = pa.types.is_timestamp(values.type)
+    return pc.hour(values if is_time else values.cast(pa.timestamp("us")))
+
+
 # The parts that are categories.
 _CATEGORIES: dict[str, Callable[[pa.Array], pa.Array]] = {
     "year": pc.year,
@@ -24,7 +31,7 @@ _CATEGORIES: dict[str, Callable[[pa.Array], pa.Array]] = {
     "day": pc.day,
     "day_of_week": lambda values: pc.day_of_week(values, count_from_zero=False, week_start=1),
     "day_of_year": pc.day_of_year,
-    "hour": lambda values: pc.hour(values.cast(pa.timestamp("us"))),
+    "hour": _hour,
     "date": lambda values: values.cast(pa.date32()),
 }
 # The one that is a number: days since the first day of training.
@@ -97,7 +104,7 @@ def is_zone(name: str) -> bool:
     """Whether there is a zone of that name here; "" is none, which is always there."""
     try:
         pc.local_timestamp(pa.array([0], pa.timestamp("us", name or "UTC")))
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, UnicodeEncodeError):
         return False
     return True
 
@@ -117,8 +124,8 @@ def read_dates(column: Column, date_format: str | None = None, zone: str | None 
     values = column.parts[0][1] if len(column.parts) == 1 else None
     if values is not None and pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    if values is not None and pa.types.is_null(values.type):
-        values = values.cast(pa.timestamp("us"))
+    if values is not None and _holds_nothing(values):
+        values = pa.nulls(len(values), pa.timestamp("us"))
     if values is not None and is_text(values.type):
         values = _parse(column.name, values, date_format) if date_format else _from_iso(values)
     if values is None or not (pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)):
@@ -126,9 +133,22 @@ def read_dates(column: Column, date_format: str | None = None, zone: str | None 
             f"Column {column.name!r} held dates in fit and holds {describe(column.type)} now.",
             hint="convert the column to dates, as it was in fit.",
         )
+    given = getattr(values.type, "tz", None)
+    if given and not is_zone(given):
+        raise InputError(
+            f"Column {column.name!r} holds times of the zone {given!r}, which is not known here.",
+            hint="give them a zone that is ('Europe/Berlin', '+02:00').",
+        )
     if zone is not None and pa.types.is_timestamp(values.type):
         values = _in_zone(column.name, values, zone)
     return Column(column.name, ((None, values),), column.n_rows)
+
+
+def _holds_nothing(values: pa.Array) -> bool:
+    """Whether nothing is known of any row; readers of CSV files make numbers of such a column."""
+    if pa.types.is_floating(values.type):
+        return bool(values.is_null(nan_is_null=True).true_count == len(values))
+    return bool(pa.types.is_null(values.type))
 
 
 def _in_zone(name: str, times: pa.Array, zone: str) -> pa.Array:
@@ -175,7 +195,7 @@ def take_part(dates: Column, part: str, first_day: float = 0.0) -> Column:
 
 def _from_iso(values: pa.Array) -> pa.Array:
     """Return text as ISO writes dates, as in a CSV file, as dates; any other as it is."""
-    for type_ in (pa.date32(), pa.timestamp("us")):
+    for type_ in (pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC")):
         try:
             return values.cast(type_)
         except pa.ArrowInvalid:
