@@ -196,3 +196,15 @@ def test_many_numbers_and_much_noise_have_dropout_unless_it_is_given(dropout, ex
     y = X[["number_0", "number_1"]].sum(axis=1).to_numpy() + 1.5 * random.normal(size=len(X))
     model = EmbeddingRegressor(dropout=dropout, max_epochs=10, random_state=0).fit(X, y)
     assert model.fitted_.networks[0].architecture.dropout == expected
+
+
+@pytest.mark.parametrize("n_rows", [300, 2_200])
+def test_rows_that_weigh_nothing_choose_nothing(n_rows):
+    X = pd.DataFrame({"town": [f"t{i % 20}" for i in range(n_rows)]})
+    y = (np.arange(n_rows) < 3).astype(int)
+    settings = {"max_epochs": 2, "random_state": 0}
+    classifier = EmbeddingClassifier(class_weight={0: 0, 1: 1}, **settings).fit(X, y)
+    assert np.isfinite(classifier.predict_proba(X)).all()
+    assert classifier.smooth_ == {"town": 8.0}
+    tiny = np.where(y == 1, 1.0, 1e-60)  # nothing, as networks count
+    assert np.isfinite(EmbeddingRegressor(**settings).fit(X, y, tiny).predict(X)).all()

@@ -30,7 +30,7 @@ from catspace.model.trials import (
     small_shape,
 )
 from catspace.model.turns import Epoch
-from catspace.preparation.rows import RowSource, sample_rows
+from catspace.preparation.rows import Rows, RowSource, sample_rows
 
 # Taken where there are too few rows to tell one smoothing from another.
 _UNTRIED = 8.0
@@ -151,6 +151,8 @@ def settle(
             return plan, None
     n_learning = _rows_to_learn_from(plan, len(rows))
     splits = _split(rows, judges, n_learning, np.random.RandomState(plan.seeds[0]))
+    if not all(_weigh(split.learning) and _weigh(split.judging) for split in splits):
+        return plan.smoothed(_UNTRIED), None
     constants = [constant_loss(split.learning, split.judging, plan.recipe) for split in splits]
     judged = Judged(math.nan, float(np.mean(constants)))
     if is_tried:
@@ -265,6 +267,11 @@ def _split(
         Split(known.take(order[folds != fold]), known.take(order[folds == fold]))
         for fold in range(_FOLDS)
     ]
+
+
+def _weigh(rows: Rows) -> bool:
+    """Whether rows say anything: a class may weigh nothing, and few rows may be all of it."""
+    return rows.weight is None or bool(rows.weight.sum() > 0)
 
 
 def _rows_of_a_category(plan: TrainingPlan, n_samples: int) -> float:
