@@ -136,7 +136,10 @@ def test_the_onnx_graph_looks_pairs_up_too(trips, kind):
     np.testing.assert_allclose(session.run(None, inputs)[-1].squeeze(), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("pairs", ["all", 3, {"a": "b"}, [("month",)], [("month", 1)], ["month"]])
+@pytest.mark.parametrize(
+    "pairs",
+    ["all", 3, {"a": "b"}, [("month",)], [("month", 1)], ["month"], {("month", "day")}, iter([])],
+)
 def test_pairs_that_are_none_are_refused(trips, pairs):
     with pytest.raises(ParameterError, match='pairs must be "auto", None, or a list of pairs'):
         EmbeddingRegressor(pairs=pairs).fit(*trips)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from catspace.model import pair_search
-from catspace.model.pair_search import choose_pairs
+from catspace.model.pair_search import choose_columns, choose_pairs
 from catspace.model.pairs import (
     PairSums,
     ToldRows,
@@ -215,6 +215,24 @@ def test_many_outputs_have_fewer_pairs(monkeypatch):
     rows = make_rows(500, target=np.random.default_rng(0).normal(size=(500, 8)).astype("f4"))
     found = choose_pairs(rows, N_CODES, 8, seed=0)
     assert [first == second for first, second in found] == [True, True, False, False]
+    many = make_rows(500, target=np.random.default_rng(0).normal(size=(500, 17)).astype("f4"))
+    assert choose_pairs(many, N_CODES, 17, seed=0) == choose_columns(many, N_CODES, 17, 0) == ()
+
+
+def test_the_search_holds_no_more_for_many_outputs(monkeypatch):
+    held = []
+
+    def nothing(left, told):
+        held.append(told.size)
+        return np.zeros(told.shape[1])
+
+    monkeypatch.setattr(pair_search, "_explained", nothing)
+    monkeypatch.setattr(pair_search, "_SEARCHED_ROWS", 300)
+    for n_outputs in (1, 16):
+        target = np.random.default_rng(0).normal(size=(500, n_outputs)).astype("f4")
+        choose_pairs(make_rows(500, target=target), N_CODES, n_outputs, seed=0)
+    assert len(held) == 6
+    assert max(held[3:]) <= 1.1 * max(held[:3])
 
 
 def test_numbers_of_pairs_follow_their_codes_when_these_are_numbered_anew():

@@ -10,9 +10,10 @@ from catspace.model.pairs import Pair, PairSums, draw_folds, goals_of
 from catspace.preparation.rows import Rows
 
 # The most numbers that a network is told of pairs, and of columns; several outputs have one each
-# for every pair.
+# for every pair, and more outputs than this are told of none.
 _MOST_NUMBERS = 16
-# Pairs are looked for among so many columns at most, those with the most to say, in so many rows.
+# Pairs are looked for among so many columns at most, those with the most to say, in so many rows;
+# in fewer where there are several outputs, since all that rows may be told is held at once.
 _MOST_COLUMNS, _SEARCHED_ROWS = 16, 50_000
 # A pair is worth a number where it explains this many times what chance would, and this share of
 # what is left without it. The first must explain more: where it does not, columns act alone.
@@ -34,7 +35,7 @@ def choose_pairs(
     as a pair of it with itself: what a pair says is beyond what these do.
     """
     columns = _without_lists(n_codes, lists)
-    if len(columns) < 2:
+    if len(columns) < 2 or n_outputs > _MOST_NUMBERS:
         return ()
     search = _Search(rows, n_codes, n_outputs, seed)
     alone = [(i, i) for i in columns]
@@ -59,7 +60,7 @@ def choose_columns(
     They are added to a least-squares fit one by one, as in `choose_pairs`.
     """
     candidates = [(i, i) for i in _without_lists(n_codes, lists)]
-    if not candidates:
+    if not candidates or n_outputs > _MOST_NUMBERS:
         return ()
     search = _Search(rows, n_codes, n_outputs, seed)
     told = search.tell(candidates)
@@ -74,7 +75,8 @@ class _Search:
     """Some rows of a table, and what other rows tell of pairs in them."""
 
     def __init__(self, rows: Rows, n_codes: Sequence[int], n_outputs: int, seed: int) -> None:
-        chosen = np.random.RandomState(seed).permutation(len(rows))[:_SEARCHED_ROWS]
+        n_searched = _SEARCHED_ROWS // max(1, n_outputs - 1)  # two classes are one number
+        chosen = np.random.RandomState(seed).permutation(len(rows))[:n_searched]
         self._rows = rows.take(torch.from_numpy(chosen).to(rows.target.device))
         self._n_codes, self._seed = n_codes, seed
         self._goals = goals_of(self._rows, n_outputs)
@@ -101,7 +103,7 @@ def _add_one_by_one(
         What that leaves of the goals.
     """
     found, n_values = list[Pair](), left.shape[1]
-    while len(found) < max(1, _MOST_NUMBERS // n_values):
+    while len(found) < _MOST_NUMBERS // n_values:
         explained = _explained(left, told)
         best = int(np.argmax(explained))
         share = explained[best] / (np.square(left).sum() or 1.0)

@@ -301,7 +301,7 @@ def read_pairs(
     form = ParameterError(
         f'pairs must be "auto", None, or a list of pairs of names of columns; got {pairs!r}.'
     )
-    if isinstance(pairs, (str, Mapping)) or not isinstance(pairs, Iterable):
+    if isinstance(pairs, str) or not isinstance(pairs, Sequence):
         raise form
     given = list(pairs)
     for pair in given:
