@@ -146,6 +146,9 @@ class EmbeddingEstimator(
         with ``discretize`` and ``date_parts`` bins and parts that no row was in. "balanced" weighs
         the classes by the new rows.
 
+        Rows are meant to be new. What networks are told of pairs that were met before (``pairs_``)
+        is what rows until now have said, and rows that were among them are told of themselves.
+
         There is no ``warm_start``: a second call of `fit` is a model of its rows alone.
 
         Examples

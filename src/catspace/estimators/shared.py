@@ -258,7 +258,8 @@ class PredictorParameters:
         that are held back; it does so where ``smooth`` holds rows back as well, in tables of
         up to 100,000 rows: in more of them networks find pairs by themselves. Where there is much
         noise, it tells of single columns; such a column is named twice, ``("shop", "shop")``. None
-        tells of none. What was found is ``pairs_``.
+        tells of none, and none is told, not even a given one, where rows that are held back cannot
+        tell what was learned from chance. What was found is ``pairs_``.
         """,
     )
 
