@@ -118,26 +118,49 @@ def test_the_choice_does_not_depend_on_how_many_trials_run_at_a_time():
     assert one == two
 
 
-def test_pairs_are_told_where_they_matter_however_many_trials_run_at_a_time():
+def of_two_columns(n_samples, sizes, effects, *, noise):
+    """Return a plan that may tell of pairs, and rows whose target follows from two codes."""
     random = np.random.default_rng(0)
-    codes = np.stack([random.integers(3, n, size=3_000) for n in (15, 23)])
-    y = random.normal(size=(15, 23))[codes[0], codes[1]] + random.normal(scale=0.3, size=3_000)
+    codes = np.stack([random.integers(3, n, size=n_samples) for n in sizes])
+    y = effects(random, codes) + random.normal(scale=noise, size=n_samples)
     rows = Rows(
         torch.from_numpy(codes),
-        torch.empty(3_000, 0),
+        torch.empty(n_samples, 0),
         torch.from_numpy((y / y.std())[:, None].astype("f4")),
     )
     plan = replace(
         make_plan(rows, 12, recipe=replace(RECIPE, smooth=(0.0, 0.0))),
-        architecture=Architecture((15, 23), (6, 8), (), 1, (64,)),
+        architecture=Architecture(sizes, (6, 8), (), 1, (64,)),
         columns=["month", "day"],
         unsettled=(0, 1),
         tries_pairs=True,
     )
+    return plan, rows
+
+
+def of_pairs(random, codes):
+    return random.normal(size=(60, 60))[codes[0], codes[1]]
+
+
+def of_both(random, codes):
+    return random.normal(size=400)[codes[0]] + random.normal(size=400)[codes[1]]
+
+
+def test_pairs_are_told_where_they_matter_however_many_trials_run_at_a_time():
+    plan, rows = of_two_columns(5_000, (45, 50), of_pairs, noise=0.3)
     one, two = (settle(plan, rows, None, n_jobs=n) for n in (1, 2))
     assert one == two
     assert one[0].pairs[-1] == (0, 1)
     assert one[0].recipe.smooth[0] == one[0].recipe.smooth[1] > 0
+
+
+def test_where_nothing_is_to_be_smoothed_nothing_more_is_asked(monkeypatch):
+    plan, rows = of_two_columns(4_000, (400, 400), of_both, noise=0.1)
+    for name in ("learn_sooner", "find_pairs", "tell"):
+        monkeypatch.delattr(choice.Trials, name)
+    found, _ = settle(plan, rows, None)
+    assert found.recipe.smooth == (0.0, 0.0)
+    assert found.pairs == ()
 
 
 @pytest.mark.parametrize(
@@ -162,7 +185,7 @@ def test_any_difference_counts_where_nothing_is_tolerated():
 
 def lengthened(plan, *, gained, constant=1.0, gained_unsmoothed=0.0):
     """Return the epochs after trials that lost a half, and so much more in half of the time."""
-    found = Found({4.0: 0.5}, {}, 0.5 + gained, (), gained_unsmoothed=gained_unsmoothed)
+    found = Found({4.0: 0.5}, 0.5 + gained, gained_unsmoothed=gained_unsmoothed)
     return choice._with_length(plan, found, Judged(0.5, constant)).recipe.epochs
 
 
@@ -219,12 +242,19 @@ def test_a_loss_below_zero_is_never_taken_for_chance():
     ],
 )
 def test_pairs_must_give_more_than_more_time_would(told, untold, sooner, is_worth_it):
-    found = Found({4.0: untold}, {4.0: told} if math.isfinite(told) else {}, sooner, ((0, 1),))
+    paired = {4.0: told} if math.isfinite(told) else {}
+    found = Found({4.0: untold}, sooner, ((0, 1),), paired)
     assert found.are_pairs_worth_telling == is_worth_it
 
 
+@pytest.mark.parametrize(("sooner", "is_found"), [(1.4, False), (1.6, True), (math.nan, False)])
+def test_pairs_are_not_tried_where_time_takes_half_of_the_loss_away(sooner, is_found):
+    assert Found({4.0: 1.0, 16.0: 1.2}, sooner).is_found_in_time == is_found
+    assert Found({4.0: -1.0}, sooner - 2).is_found_in_time == is_found
+
+
 def test_single_columns_must_give_as_much_as_is_asked_of_them_whatever_time_would():
-    found = Found({4.0: 1.0}, {4.0: 0.98}, 1.05, ((0, 0), (1, 1)))
+    found = Found({4.0: 1.0}, 1.05, ((0, 0), (1, 1)), {4.0: 0.98})
     assert found.are_pairs_worth_telling
     assert not found._replace(worth_telling=0.03).are_pairs_worth_telling
 

@@ -3,11 +3,10 @@
 How noisy a target is shows in nothing but rows that were not learned from. So a part of the rows is
 held back, small networks are trained on the others with several smoothings, and the one that
 predicts the held-back rows best says the smoothing for the training on all rows. Of few rows, each
-is held back once, in folds. Others are told what the target did for pairs of categories: where that
-helps, so is the whole training. One more learns for half as long: where it comes as far, the
-training on all rows is shorter too, and where it lags far behind, it is longer. Two more are tried
-where the others ask for it: networks that are told of single columns where there is much noise, and
-networks without any smoothing where the weakest is best.
+is held back once, in folds. Where the weakest smoothing is best, none at all is tried too. One more
+network learns for half as long: where it comes as far, the training on all rows is shorter too, and
+where it lags far behind, it is longer. Others are told what the target did for pairs of categories,
+or where there is much noise for single columns: where that helps, so is the whole training.
 """
 
 import math
@@ -74,8 +73,6 @@ _NOISY = 0.5
 # the root of their number (1,000 rows 2 %). A smoothing with which nothing is learned of categories
 # is as good as the constant, and no worse.
 _GAINED_BY_CHANCE, _NOTHING_LEARNED = 0.63, 256.0
-# Where no smoothing above this one is best, none at all is tried too.
-_WEAK = 2.0
 
 
 @dataclass(frozen=True)
@@ -177,7 +174,7 @@ def _ask_small_networks(
     if n_samples < _ENOUGH_TO_JUDGE:  # how strong the smoothing is can be said, and no more
         plan = replace(plan, tries_pairs=False, lengths=None, noisy_dropout=None)
     tried = replace(plan, recipe=plan.recipe.for_fewer_rows(n_samples, n_learning))
-    found = _try(Trials(tried, splits, n_jobs), judged.constant, worth_telling)
+    found = _try(Trials(tried, splits, n_jobs), judged, worth_telling)
     if epochs_of_trial(tried.recipe.epochs) >= _FEWEST_EPOCHS:
         plan = _with_length(plan, found, judged)
         # By networks that are told of nothing: what is told is no less noisy.
@@ -191,28 +188,35 @@ def _ask_small_networks(
     return _with_findings(plan, found, judged, as_good, n_samples), judged
 
 
-def _try(trials: Trials, constant: float, worth_telling: float | None) -> Found:
+def _try(trials: Trials, judged: Judged, worth_telling: float | None) -> Found:
     """Return what small networks lose, those included that are tried only where others ask for it.
 
-    Where there is much noise, networks are told of single columns, if they may be. Where the
-    weakest smoothings are the best, none is tried as well.
+    Where the weakest smoothings are the best, none is tried as well, and if that is better there is
+    nothing more to ask. Where there is much noise, networks are told of single columns, if they may
+    be, unless pairs help.
 
     Parameters
     ----------
     trials : Trials
-    constant : float
+    judged : Judged
         What the best constant loses.
     worth_telling : float or None
         The share of the loss that single columns must take away; None where none may be told.
     """
     found = trials.find()
-    if found.are_pairs_worth_telling:
-        return found
-    if worth_telling is not None and found.best > _NOISY * constant:
-        found = trials.tell_columns(found, worth_telling)
-    elif min(found.losses, key=lambda smooth: found.losses[smooth]) <= _WEAK:
+    may_tell_columns = worth_telling is not None and replace(judged, loss=found.best).is_noisy
+    if found.is_best_weak and not may_tell_columns:
         found = trials.leave_unsmoothed(found)
-    return found
+        if _is_better_unsmoothed(found, judged):
+            return found
+    pairs = trials.find_pairs()
+    if pairs or trials.has_a_say_in_length:
+        found = trials.learn_sooner(found)
+    if pairs and not found.is_found_in_time:
+        found = trials.tell(found, pairs)
+    if worth_telling is None or not may_tell_columns or found.are_pairs_worth_telling:
+        return found
+    return trials.tell_columns(found, worth_telling)
 
 
 def _with_findings(
@@ -303,13 +307,13 @@ def _with_length(plan: TrainingPlan, found: Found, judged: Judged) -> TrainingPl
     Where there is mostly noise, a gain may be one by chance, and more epochs learn it by heart. And
     what no smoothing holds back has learned all there is in the usual time.
     """
-    if plan.lengths is None:
+    if plan.lengths is None or _is_better_unsmoothed(found, judged):
         return plan
     gained, to_gain = found.sooner - found.best, judged.to_gain(found.best)
     if gained < _WORTH_LEARNING * to_gain:
         return replace(plan, recipe=plan.lengths.shorter)
     is_clean = found.best < _CLEAN * judged.constant
-    if is_clean and gained > _STILL_LEARNING * to_gain and not _is_better_unsmoothed(found, judged):
+    if is_clean and gained > _STILL_LEARNING * to_gain:
         return replace(plan, recipe=plan.lengths.longer)
     return plan
 

@@ -7,7 +7,8 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,6 +35,10 @@ _EPOCHS = 0.5
 _SMALLEST_BATCH = 64
 # Pairs are told where that takes away more than this share of the loss, and more than more time.
 WORTH_TELLING = 0.01
+# Where more time takes away so much of it, pairs are not even tried.
+_FOUND_IN_TIME = 0.5
+# Where no smoothing above this one is best, none at all is tried too.
+_WEAK = 2.0
 
 
 class Split(NamedTuple):
@@ -41,9 +46,6 @@ class Split(NamedTuple):
 
     learning: Rows
     judging: Rows
-
-
-_Name = TypeVar("_Name")
 
 
 def epochs_of_trial(n_epochs: int, share: float = _EPOCHS) -> int:
@@ -62,10 +64,11 @@ class _Trial(NamedTuple):
 class Found(NamedTuple):
     """What the judging rows lose with each smoothing that was worth a try."""
 
-    losses: dict[float, float]
-    paired: dict[float, float]  # by networks that are told of pairs; empty where there are none
-    sooner: float  # with the best smoothing in half of the time; NaN where nobody asked for it
-    pairs: tuple[Pair, ...]
+    losses: Mapping[float, float]
+    sooner: float = math.nan  # with the best of them in half of the time; NaN if nobody has asked
+    pairs: tuple[Pair, ...] = ()
+    # What is lost by networks that are told of pairs
+    paired: Mapping[float, float] = MappingProxyType({})
     worth_telling: float = WORTH_TELLING  # the share of the loss that telling must take away
     # What is gained without any smoothing in the whole time; nothing where nobody asked for it
     gained_unsmoothed: float = 0.0
@@ -76,14 +79,24 @@ class Found(NamedTuple):
         return min(self.losses.values())
 
     @property
+    def is_best_weak(self) -> bool:
+        """Whether the less smoothing there is, the better."""
+        return _best(self.losses) <= _WEAK
+
+    @property
     def told(self) -> float:
-        """The same by networks that are told of pairs."""
+        """What is lost with the best smoothing by networks that are told of pairs."""
         return min(self.paired.values(), default=math.inf)
 
     @property
     def least(self) -> float:
         """What the best of all lost."""
         return min(self.best, self.told)
+
+    @property
+    def is_found_in_time(self) -> bool:
+        """Whether networks learn so much by themselves that pairs could not give more."""
+        return self.sooner - self.best > _FOUND_IN_TIME * abs(self.best)
 
     @property
     def are_pairs_worth_telling(self) -> bool:
@@ -114,22 +127,38 @@ class Trials:
             Split(split.learning.to(plan.device), split.judging.to(plan.device)) for split in splits
         ]
 
+    @property
+    def has_a_say_in_length(self) -> bool:
+        """Whether it matters what is learned in half of the time."""
+        return self._plan.lengths is not None
+
     def find(self) -> Found:
-        """Return what is lost with each smoothing, also by those who are told of pairs."""
-        shape, pairs, rows = self._plan.architecture, tuple[Pair, ...](), self._splits[0].learning
-        if self._plan.tries_pairs and not self._plan.pairs:
-            pairs = choose_pairs(
-                rows, shape.n_codes, shape.n_outputs, self._plan.seeds[0], shape.lists
-            )
+        """Return what is lost with each smoothing."""
         if self._are_together:
-            plain = {"plain": _Trial(self._plan, _SMOOTHS)}
-            others = self._run(plain | self._variants(pairs, _SMOOTHS))
-            losses = others["plain"]
-        else:
-            losses = self._losses_one_by_one()
-            others = self._run(self._variants(pairs, [_best(losses)]))
-        sooner = others.get("sooner", {}).get(_best(losses), math.nan)
-        return Found(losses, others.get("paired", {}), sooner, pairs)
+            (losses,) = self._run(_Trial(self._plan, _SMOOTHS))
+            return Found(losses)
+        losses = self._losses(_FIRST)
+        further = _LOWER if losses[_FIRST[0]] <= losses[_FIRST[1]] else _UPPER
+        return Found({**losses, **self._losses(further)})
+
+    def find_pairs(self) -> tuple[Pair, ...]:
+        """Return the pairs that networks may be told of; none where nobody has asked for any."""
+        shape, rows = self._plan.architecture, self._splits[0].learning
+        if not self._plan.tries_pairs or self._plan.pairs:
+            return ()
+        return choose_pairs(rows, shape.n_codes, shape.n_outputs, self._plan.seeds[0], shape.lists)
+
+    def learn_sooner(self, found: Found) -> Found:
+        """Return what was found, and what is lost with the best smoothing in half of the time."""
+        (sooner,) = self._losses([_best(found.losses)], share=_EPOCHS / 2).values()
+        return found._replace(sooner=sooner)
+
+    def tell(self, found: Found, pairs: tuple[Pair, ...]) -> Found:
+        """Return what was found, and what is lost by networks that are told of pairs."""
+        plan = replace(self._plan, pairs=pairs)
+        smooths = _SMOOTHS if self._are_together else [_best(found.losses)]
+        (told,) = self._run(_Trial(plan, smooths))
+        return found._replace(paired=told, pairs=pairs)
 
     def leave_unsmoothed(self, found: Found) -> Found:
         """Return what was found, and what is gained where no row forgets and no vector is drawn.
@@ -156,10 +185,7 @@ class Trials:
         )
         if not columns:
             return found
-        plan = replace(self._plan, pairs=columns)
-        smooths = _SMOOTHS if self._are_together else [_best(found.losses)]
-        told = self._run({"told": _Trial(plan, smooths)})["told"]
-        return found._replace(paired=told, pairs=columns, worth_telling=worth_telling)
+        return self.tell(found, columns)._replace(worth_telling=worth_telling)
 
     @property
     def _are_together(self) -> bool:
@@ -168,32 +194,16 @@ class Trials:
         can_be = are_computed_together(small, self._plan.starts)
         return can_be and not is_large(small, self._plan.recipe.batch_size)
 
-    def _variants(self, pairs: tuple[Pair, ...], smooths: Sequence[float]) -> dict[str, _Trial]:
-        """Return what else is tried: to tell of pairs, and to learn for half of the time."""
-        trials: dict[str, _Trial] = {}
-        if pairs:
-            trials["paired"] = _Trial(replace(self._plan, pairs=pairs), smooths)
-        if pairs or self._plan.lengths is not None:
-            trials["sooner"] = _Trial(self._plan, smooths, _EPOCHS / 2)
-        return trials
-
-    def _losses_one_by_one(self) -> dict[float, float]:
-        losses = self._losses(_FIRST)
-        further = _LOWER if losses[_FIRST[0]] <= losses[_FIRST[1]] else _UPPER
-        return losses | self._losses(further)
-
     def _losses(self, smooths: Sequence[float], share: float = _EPOCHS) -> dict[float, float]:
         """Return what is lost with each of some smoothings, each tried by itself."""
-        alone = {smooth: _Trial(self._plan, [smooth], share) for smooth in smooths}
-        return {smooth: losses[smooth] for smooth, losses in self._run(alone).items()}
+        alone = self._run(*(_Trial(self._plan, [smooth], share) for smooth in smooths))
+        return {smooth: losses[smooth] for smooth, losses in zip(smooths, alone, strict=True)}
 
-    def _run(self, trials: Mapping[_Name, _Trial]) -> dict[_Name, dict[float, float]]:
+    def _run(self, *trials: _Trial) -> list[dict[float, float]]:
         """Return what the judging rows lose with each smoothing of each trial."""
-        if not trials:
-            return {}
         stop = threading.Event()
         trainings = list[Runnable[Tried]]()
-        for trial in trials.values():
+        for trial in trials:
             for split in self._splits:
                 trainings.append(self._begin(len(trainings), trial, split, stop))
         tried = run_side_by_side(trainings, stop, n_jobs=self._n_jobs)
@@ -202,10 +212,10 @@ class Trials:
         lost = np.array([result.losses for result in tried]).reshape(
             len(trials), len(self._splits), -1
         )
-        return {
-            name: dict(zip(trial.smooths, losses.mean(axis=0).tolist(), strict=True))
-            for (name, trial), losses in zip(trials.items(), lost, strict=True)
-        }
+        return [
+            dict(zip(trial.smooths, losses.mean(axis=0).tolist(), strict=True))
+            for trial, losses in zip(trials, lost, strict=True)
+        ]
 
     def _begin(
         self, index: int, trial: _Trial, split: Split, stop: threading.Event
