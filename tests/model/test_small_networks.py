@@ -132,6 +132,17 @@ def test_columns_whose_smoothing_is_known_keep_it():
     assert losses_together(SHAPE, rows, judges, RECIPE, smooths) == pytest.approx(expected, 1e-4)
 
 
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_some_of_them_may_be_smoothed_and_others_not(activation):
+    rows, judges = make_rows(), make_rows(90, seed=1)
+    # What is never smoothed draws no rows that forget, and then other units for dropout.
+    shape = replace(SHAPE, activation=activation, dropout=0.0)
+    smooths = [(0.0, 0.0, 0.0), (2.0, 2.0, 2.0), (0.0, 3.0, 0.0)]
+    expected = losses_apart(shape, rows, judges, RECIPE, smooths)
+    assert losses_together(shape, rows, judges, RECIPE, smooths) == pytest.approx(expected, 1e-4)
+    assert len({round(loss, 6) for loss in expected}) == 3
+
+
 def test_each_of_them_is_told_of_pairs():
     rows, judges = make_rows(), make_rows(90, seed=1)
     means, told = learn_pairs(rows, [(0, 1)], SHAPE.n_codes, goals_of(rows, 1), 0)
@@ -142,13 +153,14 @@ def test_each_of_them_is_told_of_pairs():
     assert found == pytest.approx(expected, rel=1e-4)
 
 
-def test_large_tables_of_theirs_are_updated_row_by_row(monkeypatch):
+@pytest.mark.parametrize("smooth", [1.0, 0.0], ids=["smoothed", "some of them not"])
+def test_large_tables_of_theirs_are_updated_row_by_row(smooth, monkeypatch):
     # One column: that of several columns is one table, which is large or not as a whole.
     rows, judges = (
         replace(one, codes=one.codes[2:]) for one in (make_rows(), make_rows(90, seed=1))
     )
-    shape = replace(SHAPE, n_codes=SHAPE.n_codes[2:], dims=SHAPE.dims[2:])
-    smooths = [smooth[2:] for smooth in SMOOTHS]
+    shape = replace(SHAPE, n_codes=SHAPE.n_codes[2:], dims=SHAPE.dims[2:], dropout=0.0)
+    smooths = [(smooth,), (8.0,), (50.0,)]
     dense = losses_together(shape, rows, judges, RECIPE, smooths)
     monkeypatch.setattr(optimizer, "SPARSE_FROM", 40 * 7)
     expected = losses_apart(shape, rows, judges, RECIPE, smooths)

@@ -53,8 +53,7 @@ class SmallNetworks:
         To judge them by in the end; on the device.
     recipe : Recipe
     smooths : sequence of sequences of float
-        For each network the smoothing of each column, in place of the recipe's. A column is
-        smoothed in all of them or in none.
+        For each network the smoothing of each column, in place of the recipe's.
     seed : int
         Of the first weights, the order of rows, and dropout: the same for all networks.
     edges : sequence of arrays
@@ -87,7 +86,14 @@ class SmallNetworks:
         network = EntityNetwork(architecture, pairs=pairs)
         network.numbers.set_edges(edges)
         network.initialize(recipe.initialization, self._generator)
-        self._networks = StackedNetworks(network.to(device), len(smooths))
+        strengths = torch.tensor(smooths, dtype=torch.float32).T[:, None]  # (columns, 1, networks)
+        is_smooth = strengths > 0
+        # Where a column is smoothed for some networks alone, rows forget it for these alone.
+        are_alike = bool((is_smooth == is_smooth[..., :1]).all())
+        self._forgets = None if are_alike else is_smooth.to(device)
+        self._networks = StackedNetworks(
+            network.to(device), len(smooths), have_own_codes=not are_alike
+        )
         self._dropout = torch.Generator(device).manual_seed(seed)
         table = self._networks.table
         kind, decay = recipe.optimizer, recipe.weight_decay
@@ -103,13 +109,13 @@ class SmallNetworks:
         )
         self._output_activation = architecture.output_activation
         self._counts = rows.count_codes(architecture.n_codes)
-        self._is_smooth = [value > 0 for value in smooths[0]]
+        self._is_smooth = is_smooth[:, 0].T.tolist()
         # The pull grows with the square of the smoothing: what it is for one row, and the factors
-        strengths = torch.tensor(smooths, dtype=torch.float32).square()
-        self._strengths = strengths.T[:, None].contiguous().to(device)  # (columns, 1, networks)
+        self._strengths = strengths.square().contiguous().to(device)
         n_rows = weigh_codes(rows, architecture.n_codes)
         widths = [width for _, width in architecture.table_shapes]
-        self._evidence = Evidence(n_rows, widths, [float(one) for one in self._is_smooth], device)
+        is_any_smooth = is_smooth.any(dim=-1).flatten().tolist()
+        self._evidence = Evidence(n_rows, widths, [float(one) for one in is_any_smooth], device)
         self._n_batches = math.ceil(len(rows) / recipe.batch_size)
         self._started = time.perf_counter()
 
@@ -129,13 +135,7 @@ class SmallNetworks:
         recipe, epoch, rate = self.recipe, len(self.history) + 1, 0.0
         step, n_steps = len(self.history) * self._n_batches, self._n_batches * recipe.epochs
         total = torch.zeros((), device=self._device, dtype=torch.float32)
-        begins = self._networks.begins
-
-        def place(rows: Rows) -> Rows:
-            changed = self._evidence.apply(rows, self._dropout)
-            return replace(changed, codes=changed.codes + begins)
-
-        for batch in self._rows.shuffled(self._n_batches, self._generator, place):
+        for batch in self._rows.shuffled(self._n_batches, self._generator, self._place):
             if self._stop.is_set():
                 return None
             rate = rate_at((step + 0.5) / n_steps, recipe)
@@ -149,11 +149,19 @@ class SmallNetworks:
         self.history.append(Epoch(self.index, epoch, mean_loss, None, rate, seconds, recipe.epochs))
         return self.history[-1]
 
+    def _place(self, rows: Rows) -> Rows:
+        """Return rows of which some have forgotten categories, with places in place of codes."""
+        changed = self._evidence.apply(rows, self._dropout)
+        codes = changed.codes[..., None]
+        if self._forgets is not None:
+            codes = torch.where(self._forgets, codes, rows.codes[..., None])
+        return replace(changed, codes=self._networks.places(codes))
+
     def finish(self) -> Tried:
         """Return what the judges lose with each network."""
         losses = []
-        for network in self._networks.apart():
-            network.fill_untrained_rows(self._counts, self._is_smooth)
+        for network, is_smooth in zip(self._networks.apart(), self._is_smooth, strict=True):
+            network.fill_untrained_rows(self._counts, is_smooth)
             total, weight = sum_losses(network, self._judges, self.recipe)
             losses.append(total / weight)
         return Tried(self.index, self.history, losses)

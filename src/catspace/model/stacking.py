@@ -20,10 +20,16 @@ class StackedNetworks:
     network : EntityNetwork
         With the weights that all of them start from.
     n_networks : int
+    have_own_codes : bool
+        Whether each network reads codes of its own. The vectors that all networks have for a code
+        are one row of their table otherwise, which is looked up faster.
     """
 
-    def __init__(self, network: EntityNetwork, n_networks: int) -> None:
+    def __init__(
+        self, network: EntityNetwork, n_networks: int, *, have_own_codes: bool = False
+    ) -> None:
         self._network, self._n = network, n_networks
+        self._n_rows = n_networks if have_own_codes else 1  # of the table, for each code
         self.is_sparse = False  # whether gradients of the table hold the rows of the batch only
         tables = [table.detach() for table in network.input.tables]
         self._sizes = [len(table) for table in tables]
@@ -31,12 +37,14 @@ class StackedNetworks:
         # Shorter vectors are filled up with zeros. They meet weights of zero, so both stay zeros.
         self._width = max(self._widths)
         sizes = torch.tensor(self._sizes, dtype=torch.int32)
-        begins = (sizes.cumsum(0, dtype=torch.int32) - sizes)[:, None]
-        # Where the rows of each column begin in the table, and that of *unseen*: (n_columns, 1)
-        self.begins = begins.to(tables[0].device)
-        self._unseen = (begins[:, 0] + UNSEEN).to(tables[0].device)
+        # The first code of each column among all of them, and the rows of a code
+        self._begins = (sizes.cumsum(0, dtype=torch.int32) - sizes)[:, None, None]
+        self._begins = self._begins.to(tables[0].device)
+        self._rows = torch.arange(self._n_rows, dtype=torch.int32, device=tables[0].device)
+        self._unseen = self.places(torch.full_like(self._begins, UNSEEN)).flatten()
         rows = torch.cat([functional.pad(one, (0, self._width - one.shape[1])) for one in tables])
-        self.table = _learned(rows.repeat(1, n_networks))  # (all codes, networks · width)
+        # (all codes, networks · width), or (all codes · networks, width)
+        self.table = _learned(rows.repeat(1, n_networks).view(len(rows) * self._n_rows, -1))
         is_filled = torch.cat([torch.arange(self._width) < width for width in self._widths])
         self._places = torch.nonzero(is_filled).flatten().to(rows.device)
         self._is_filled = is_filled.to(rows).view(len(tables), 1, self._width)
@@ -69,6 +77,20 @@ class StackedNetworks:
         first = [] if self.vectors is None else [self.vectors, self.from_numbers]
         return [*first, *self.weights]
 
+    def places(self, codes: Tensor) -> Tensor:
+        """Return the rows of the table that codes stand for.
+
+        Parameters
+        ----------
+        codes : int tensor of shape (n_columns, batch, 1) or (n_columns, batch, n_networks)
+            Of each network, where each has its own.
+
+        Returns
+        -------
+        int tensor of the same shape
+        """
+        return (codes + self._begins) * self._n_rows + self._rows
+
     def __call__(
         self, places: Tensor, numbers: Tensor, generator: torch.Generator, pulls: Tensor
     ) -> Tensor:
@@ -76,8 +98,8 @@ class StackedNetworks:
 
         Parameters
         ----------
-        places : int tensor of shape (n_columns, batch)
-            The rows of the table: codes, and where their columns begin.
+        places : int tensor
+            The rows of the table that `places` gives.
         numbers : float tensor of shape (batch, n_numbers)
         generator : torch.Generator
             Where dropout draws from, once for all networks.
@@ -89,7 +111,7 @@ class StackedNetworks:
         tensor of shape (n_networks, batch, n_outputs)
         """
         shape = self._network.architecture
-        vectors = functional.embedding(places, self.table, sparse=self.is_sparse)
+        vectors = functional.embedding(places, self.table, sparse=self.is_sparse).flatten(2)
         self._pull(vectors, pulls)
         pieces = self._network.numbers(numbers)
         x = functional.linear(pieces, self.from_numbers, self.first_bias)
@@ -136,7 +158,7 @@ class StackedNetworks:
         """
         assert self.vectors is not None
         shape, n, width = self._network.architecture, self._n, self._width
-        vectors = functional.embedding(places, self.table)
+        vectors = functional.embedding(places, self.table).flatten(2)
         n_columns, batch, _ = vectors.shape
         pieces = self._network.numbers(numbers)
         by_network = vectors.view(n_columns, batch, n, width).permute(2, 1, 0, 3)
@@ -163,11 +185,13 @@ class StackedNetworks:
         self.from_numbers.grad = together.T @ pieces
         of_inputs = (gradient @ self.vectors.mT).view(n, batch, n_columns, width)
         of_vectors = of_inputs.permute(2, 1, 0, 3)  # (columns, batch, networks, width)
-        unseen = self.table.index_select(0, self._unseen)[:, None]
-        away = vectors.sub_(unseen).view(n_columns, batch, n, width)
+        away = vectors.sub_(self._vectors_of_unseen()).view(n_columns, batch, n, width)
         pulled = away.mul_((pulls / batch)[..., None]).add_(of_vectors)
         self.table.grad = gradient_of_table(
-            places.flatten(), pulled.view(-1, n * width), self.table.shape, is_sparse=self.is_sparse
+            places.flatten(),
+            pulled.view(-1, self.table.shape[1]),
+            self.table.shape,
+            is_sparse=self.is_sparse,
         )
         return loss
 
@@ -180,7 +204,8 @@ class StackedNetworks:
         shape = self._network.architecture
         network = EntityNetwork(shape, self.table.device, pairs=self._network.pairs)
         network.numbers = self._network.numbers
-        rows = torch.split(self.table[:, k * self._width : (k + 1) * self._width], self._sizes)
+        side_by_side = self.table.view(-1, self._n * self._width)
+        rows = torch.split(side_by_side[:, k * self._width : (k + 1) * self._width], self._sizes)
         for table, found, width in zip(network.input.tables, rows, self._widths, strict=True):
             table.copy_(found[:, :width])
         hidden = len(self.first_bias) // self._n
@@ -203,8 +228,7 @@ class StackedNetworks:
     def _pull(self, vectors: Tensor, pulls: Tensor) -> None:
         """Add to the gradient of vectors of shape (n_columns, batch, networks · width)."""
         with torch.no_grad():
-            unseen = self.table.index_select(0, self._unseen)[:, None]
-            away = (vectors - unseen).view(*pulls.shape, self._width)
+            away = (vectors - self._vectors_of_unseen()).view(*pulls.shape, self._width)
         shape = vectors.shape
         n_samples = shape[1]  # the loss is their mean
 
@@ -214,6 +238,10 @@ class StackedNetworks:
             return torch.addcmul(apart, pulls[..., None], away, value=1 / n_samples).view(shape)
 
         vectors.register_hook(pulled)  # type: ignore[no-untyped-call]
+
+    def _vectors_of_unseen(self) -> Tensor:
+        """Return the vectors of *unseen*, of shape (n_columns, 1, networks · width)."""
+        return self.table.index_select(0, self._unseen).view(len(self._sizes), 1, -1)
 
     def _apart(self, x: Tensor) -> Tensor:
         """Return (batch, networks · hidden) as (networks, batch, hidden)."""

@@ -53,14 +53,6 @@ def epochs_of_trial(n_epochs: int, share: float = _EPOCHS) -> int:
     return max(1, math.ceil(share * n_epochs))
 
 
-class _Trial(NamedTuple):
-    """Small networks that are to learn from the rows of each split, one with each smoothing."""
-
-    plan: TrainingPlan
-    smooths: Sequence[float]
-    share: float = _EPOCHS  # of the epochs of the whole training
-
-
 class Found(NamedTuple):
     """What the judging rows lose with each smoothing that was worth a try."""
 
@@ -135,11 +127,10 @@ class Trials:
     def find(self) -> Found:
         """Return what is lost with each smoothing."""
         if self._are_together:
-            (losses,) = self._run(_Trial(self._plan, _SMOOTHS))
-            return Found(losses)
-        losses = self._losses(_FIRST)
+            return Found(self._losses(self._plan, _SMOOTHS))
+        losses = self._losses(self._plan, _FIRST)
         further = _LOWER if losses[_FIRST[0]] <= losses[_FIRST[1]] else _UPPER
-        return Found({**losses, **self._losses(further)})
+        return Found(losses | self._losses(self._plan, further))
 
     def find_pairs(self) -> tuple[Pair, ...]:
         """Return the pairs that networks may be told of; none where nobody has asked for any."""
@@ -150,15 +141,14 @@ class Trials:
 
     def learn_sooner(self, found: Found) -> Found:
         """Return what was found, and what is lost with the best smoothing in half of the time."""
-        (sooner,) = self._losses([_best(found.losses)], share=_EPOCHS / 2).values()
+        (sooner,) = self._losses(self._plan, [_best(found.losses)], _EPOCHS / 2).values()
         return found._replace(sooner=sooner)
 
     def tell(self, found: Found, pairs: tuple[Pair, ...]) -> Found:
         """Return what was found, and what is lost by networks that are told of pairs."""
         plan = replace(self._plan, pairs=pairs)
         smooths = _SMOOTHS if self._are_together else [_best(found.losses)]
-        (told,) = self._run(_Trial(plan, smooths))
-        return found._replace(paired=told, pairs=pairs)
+        return found._replace(paired=self._losses(plan, smooths), pairs=pairs)
 
     def leave_unsmoothed(self, found: Found) -> Found:
         """Return what was found, and what is gained where no row forgets and no vector is drawn.
@@ -167,7 +157,7 @@ class Trials:
         shows late.
         """
         smooths = [_best(found.losses), 0.0]
-        lost = self._losses(smooths, share=1.0)
+        lost = self._losses(self._plan, smooths, share=1.0)
         return found._replace(gained_unsmoothed=lost[smooths[0]] - lost[0.0])
 
     def tell_columns(self, found: Found, worth_telling: float) -> Found:
@@ -194,42 +184,50 @@ class Trials:
         can_be = are_computed_together(small, self._plan.starts)
         return can_be and not is_large(small, self._plan.recipe.batch_size)
 
-    def _losses(self, smooths: Sequence[float], share: float = _EPOCHS) -> dict[float, float]:
-        """Return what is lost with each of some smoothings, each tried by itself."""
-        alone = self._run(*(_Trial(self._plan, [smooth], share) for smooth in smooths))
-        return {smooth: losses[smooth] for smooth, losses in zip(smooths, alone, strict=True)}
+    def _losses(
+        self, plan: TrainingPlan, smooths: Sequence[float], share: float = _EPOCHS
+    ) -> dict[float, float]:
+        """Return what the judging rows lose with each of some smoothings, as one or side by side.
 
-    def _run(self, *trials: _Trial) -> list[dict[float, float]]:
-        """Return what the judging rows lose with each smoothing of each trial."""
+        Parameters
+        ----------
+        plan : TrainingPlan
+        smooths : sequence of float
+        share : float
+            Of the epochs of the whole training.
+        """
+        together = [smooths] if self._are_together else [[smooth] for smooth in smooths]
         stop = threading.Event()
         trainings = list[Runnable[Tried]]()
-        for trial in trials:
-            for split in self._splits:
-                trainings.append(self._begin(len(trainings), trial, split, stop))
+        for split in self._splits:
+            for some in together:
+                trainings.append(self._begin(len(trainings), plan, some, share, split, stop))
         tried = run_side_by_side(trainings, stop, n_jobs=self._n_jobs)
         if stop.is_set():  # by Ctrl-C; there is nothing yet to keep
             raise KeyboardInterrupt
-        lost = np.array([result.losses for result in tried]).reshape(
-            len(trials), len(self._splits), -1
-        )
-        return [
-            dict(zip(trial.smooths, losses.mean(axis=0).tolist(), strict=True))
-            for trial, losses in zip(trials, lost, strict=True)
-        ]
+        by_split = np.array([loss for result in tried for loss in result.losses])
+        losses = by_split.reshape(len(self._splits), len(smooths)).mean(axis=0)
+        return dict(zip(smooths, losses.tolist(), strict=True))
 
     def _begin(
-        self, index: int, trial: _Trial, split: Split, stop: threading.Event
+        self,
+        index: int,
+        plan: TrainingPlan,
+        smooths: Sequence[float],
+        share: float,
+        split: Split,
+        stop: threading.Event,
     ) -> Runnable[Tried]:
-        """Return the networks of a trial that learn from the rows of one split."""
-        plan, rows = trial.plan.tell_pairs(split.learning)
-        recipe = plan.recipe.cut_short(epochs_of_trial(plan.recipe.epochs, trial.share))
+        """Return networks that learn from the rows of one split, one with each smoothing."""
+        plan, rows = plan.tell_pairs(split.learning)
+        recipe = plan.recipe.cut_short(epochs_of_trial(plan.recipe.epochs, share))
         return small_networks(
             index,
             small_shape(plan),
             rows,
             split.judging,
             replace(recipe, batch_size=max(recipe.batch_size, _SMALLEST_BATCH)),
-            [plan.smoothed(smooth).recipe.smooth for smooth in trial.smooths],
+            [plan.smoothed(smooth).recipe.smooth for smooth in smooths],
             plan.seeds[0],
             edges=plan.edges,
             pairs=plan.pair_means,
