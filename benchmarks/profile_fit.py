@@ -3,7 +3,8 @@
 For each table the seconds that all cores together computed in each part of a fit with the defaults;
 then the milliseconds of one core for a step of the small networks of the trials: one by itself, and
 so many as one; then those by the clock for a step of the whole network: by torch's graph, with
-gradients written out, and in halves, by one thread and by two. Least of several epochs that take
+gradients written out, by one thread and with a second one for those of layers, and in halves, by one
+thread and by two. Least of several epochs that take
 turns, since a busy machine lengthens some. The parts can be had of other commits too, whose sources
 PYTHONPATH names.
 """
@@ -157,7 +158,7 @@ def _gradients_of(
 
     def run(training: Training, split_from: int, helper: Any = None) -> Callable[[], object]:
         def epoch() -> None:
-            gradients._ROWS_TO_SPLIT = split_from
+            gradients._ROWS_TO_SPLIT, gradients._ROWS_TO_SHARE = split_from, 1
             training.run_epoch(helper)
 
         return epoch
@@ -167,6 +168,7 @@ def _gradients_of(
         epochs = {
             "by torch's graph": run(train(by_graph=True), never),
             "written out": run(train(), never),
+            "layers by a second thread": run(train(), never, helper),
             "in halves, one thread": run(train(), 1),
             "in halves, two threads": run(train(), 1, helper),
         }

@@ -158,6 +158,11 @@ def few_rows_are_many(monkeypatch):
     monkeypatch.setattr(gradients, "_ROWS_TO_SPLIT", 16)
 
 
+@pytest.fixture(params=["_ROWS_TO_SHARE", "_ROWS_TO_SPLIT"])
+def few_rows_are_enough_for_two(request, monkeypatch):
+    monkeypatch.setattr(gradients, request.param, 16)
+
+
 @pytest.mark.parametrize("change", [nothing, with_weights, with_sparse_tables])
 @pytest.mark.parametrize("n", [60, 61])
 def test_two_halves_of_a_batch_teach_what_the_whole_does(change, n, few_rows_are_many):
@@ -173,14 +178,24 @@ def test_two_halves_of_a_batch_teach_what_the_whole_does(change, n, few_rows_are
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
-def test_a_thread_that_helps_changes_no_bit(dropout, few_rows_are_many):
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_a_thread_that_helps_changes_no_bit(change, dropout, few_rows_are_enough_for_two):
     shape, rows = replace(SHAPE, dropout=dropout), make_rows(61)
     network = make_network(shape, rows)
-    with ThreadPoolExecutor(1) as helper:
+    rows, asked = change(rows, network), []
+
+    class Helper(ThreadPoolExecutor):
+        def submit(self, function, *arguments):
+            asked.append(function)
+            return super().submit(function, *arguments)
+
+    with Helper(1) as helper:
         alone, helped = (
             found_by(WrittenOut, network, RECIPE, rows, None, helper=one) for one in (None, helper)
         )
     assert_close(alone, helped, rtol=0, atol=0)
+    is_layer_learned = network.dense_layers[0].weight.requires_grad
+    assert bool(asked) == (is_layer_learned or gradients._ROWS_TO_SPLIT == 16)
 
 
 def test_halves_of_a_batch_drop_units_of_their_own(few_rows_are_many):
@@ -196,7 +211,7 @@ def test_halves_of_a_batch_drop_units_of_their_own(few_rows_are_many):
     assert ask(rows, torch.Generator().manual_seed(5)) != first + second
 
 
-def test_one_network_is_the_same_with_one_thread_and_with_two(few_rows_are_many):
+def test_one_network_is_the_same_with_one_thread_and_with_two(few_rows_are_enough_for_two):
     recipe, rows = replace(RECIPE, smooth=(4.0, 4.0, 4.0)), make_rows(300)
     found = [train_networks(SHAPE, rows, recipe, [3], n_jobs=n_jobs) for n_jobs in (1, 2)]
     one, two = ([*trained.network.parameters()] for (trained,) in found)

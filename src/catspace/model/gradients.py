@@ -1,8 +1,9 @@
 """What a batch teaches: the gradient of each weight, written out or by torch's graph.
 
 A step of a small network takes torch's graph as long as the products that it consists of. So for
-networks as the defaults make them, gradients are written out. Large batches are computed in two
-halves, which two threads can share; what is found does not depend on how many there are.
+networks as the defaults make them, gradients are written out. Two threads can share a large batch:
+one of them finds the gradients of layers, or each computes one of two halves. What is found does
+not depend on how many threads there are.
 """
 
 from collections.abc import Callable
@@ -21,6 +22,9 @@ from catspace.model.network import EntityNetwork
 from catspace.model.recipe import Recipe
 from catspace.preparation.rows import Rows
 
+# Of batches of at least this many rows another thread may find the gradients of layers. For smaller
+# ones two threads wait for each other longer than they compute.
+_ROWS_TO_SHARE = 512
 # Batches of at least this many rows are computed in halves. Of smaller ones, half of the rows take
 # so little less time than all of them that two threads gain nothing, and one thread loses.
 _ROWS_TO_SPLIT = 1024
@@ -125,11 +129,10 @@ class WrittenOut:
         self._are_tables_learned = [table.requires_grad for table in self._tables]
         self._are_layers_learned = [layer.weight.requires_grad for layer in layers]
         self._n_dims = sum(self._shapes[i][1] for i in self._table_of)
+        self._is_on_cpu = self._weights[0].device.type == "cpu"
         dense = [table for i, table in enumerate(self._tables) if i not in self._sparse]
-        self._is_split = (
-            sum(table.numel() for table in dense) <= _MOST_TO_SPLIT
-            and self._weights[0].device.type == "cpu"
-        )
+        in_tables = sum(table.numel() for table in dense)
+        self._is_split = self._is_on_cpu and in_tables <= _MOST_TO_SPLIT
 
     def __call__(
         self, batch: Rows, dropout: torch.Generator | None, helper: Executor | None = None
@@ -149,7 +152,8 @@ class WrittenOut:
     ) -> tuple[Tensor, list[Tensor | None]]:
         n = len(batch)
         if not self._is_split or n < _ROWS_TO_SPLIT:
-            return self._of_rows(batch, n, dropout)
+            is_shared = self._is_on_cpu and n >= _ROWS_TO_SHARE
+            return self._of_rows(batch, n, dropout, helper if is_shared else None)
         first, second = batch.take(slice(0, n // 2)), batch.take(slice(n // 2, n))
         also_dropout = None if dropout is None else _branch(dropout)
         if helper is None:
@@ -166,7 +170,11 @@ class WrittenOut:
 
     @torch.no_grad()
     def _of_rows(
-        self, rows: Rows, n_samples: int, dropout: torch.Generator | None
+        self,
+        rows: Rows,
+        n_samples: int,
+        dropout: torch.Generator | None,
+        helper: Executor | None = None,
     ) -> tuple[Tensor, list[Tensor | None]]:
         """Return what rows add to the mean loss of so many, and to the gradient of each weight."""
         network = self._network
@@ -178,7 +186,7 @@ class WrittenOut:
         )
         scale = 1.0 if dropout is None else 1 / (1 - self._dropout)
         gradient, of_layers = relu_backward(
-            gradient, read, self._weights, scale, self._are_layers_learned
+            gradient, read, self._weights, scale, self._are_layers_learned, helper
         )
         of_vectors = gradient @ self._weights[0][:, : self._n_dims]
         if self._evidence is not None:
@@ -193,7 +201,7 @@ class WrittenOut:
             self._sparse,
             self._are_tables_learned,
         )
-        return loss, [*of_tables, *of_layers]
+        return loss, [*of_tables, *of_layers()]
 
 
 def _branch(generator: torch.Generator) -> torch.Generator:

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +20,8 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 CPU = torch.device("cpu")
+
+_Result = TypeVar("_Result")
 
 
 class Dense(nn.Linear):
@@ -118,11 +121,11 @@ class _ReluLayers(torch.autograd.Function):
         n_layers = len(saved) // 2
         read, weights = saved[:n_layers], saved[n_layers:]
         is_learned = ctx.needs_input_grad[4::2]
-        of_first, found = relu_backward(gradient, read, weights, ctx.scale, is_learned)
+        of_first, of_layers = relu_backward(gradient, read, weights, ctx.scale, is_learned)
         of_vectors = None
         if ctx.needs_input_grad[0]:
             of_vectors = of_first @ weights[0][:, : ctx.n_dims]
-        return of_vectors, None, None, None, *found
+        return of_vectors, None, None, None, *of_layers()
 
 
 def relu_forward(
@@ -152,8 +155,11 @@ def relu_backward(
     weights: Sequence[Tensor],
     scale: float,
     is_learned: Sequence[bool],
-) -> tuple[Tensor, list[Tensor | None]]:
-    """Return the gradients of what the first layer gives, and of each weight and bias.
+    helper: Executor | None = None,
+) -> tuple[Tensor, Callable[[], list[Tensor | None]]]:
+    """Return the gradient of what the first layer gives, and what waits for those of the layers.
+
+    These are of each weight and bias, and nothing else follows from them: a helper may find them.
 
     Parameters
     ----------
@@ -167,15 +173,39 @@ def relu_backward(
         What dropout has multiplied those with that it left.
     is_learned : sequence of bool
         Of each layer. The others have no gradients.
+    helper : Executor, optional
+        A thread.
     """
-    found: list[Tensor | None] = []
+    waiting = list[Callable[[], Sequence[Tensor | None]]]()
+    last = len(read) - 1
     for i in reversed(range(len(read))):
-        found += [gradient.sum(0), gradient.T @ read[i]] if is_learned[i] else [None, None]
+        if is_learned[i]:
+            # Those of the last layer are there before another thread would wake up.
+            waiting.append(
+                _begin(helper if i < last else None, _gradients_of_layer, gradient, read[i])
+            )
+        else:
+            waiting.append(lambda: (None, None))
         if i:
             # What a rectifier or dropout has set to zero is zero in what the layer has read.
             gradient = torch.ops.aten.threshold_backward(gradient @ weights[i], read[i], 0)
             gradient = gradient if scale == 1 else gradient.mul_(scale)
-    return gradient, found[::-1]
+    return gradient, lambda: [part for wait in reversed(waiting) for part in wait()]
+
+
+def _begin(
+    helper: Executor | None, function: Callable[..., _Result], *arguments: Tensor
+) -> Callable[[], _Result]:
+    """Call a function, on another thread if there is one, and return what waits for its result."""
+    if helper is not None:
+        return helper.submit(function, *arguments).result
+    result = function(*arguments)
+    return lambda: result
+
+
+def _gradients_of_layer(gradient: Tensor, read: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the gradients of a weight and a bias, by that of what their layer gives."""
+    return gradient.T @ read, gradient.sum(0)
 
 
 def draw_mask(x: Tensor, dropout: float, generator: torch.Generator) -> Tensor:
