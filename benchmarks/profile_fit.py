@@ -3,10 +3,9 @@
 For each table the seconds that all cores together computed in each part of a fit with the defaults;
 then the milliseconds of one core for a step of the small networks of the trials: one by itself, and
 so many as one; then those by the clock for a step of the whole network: by torch's graph, with
-gradients written out, by one thread and with a second one for those of layers, and in halves, by one
-thread and by two. Least of several epochs that take
-turns, since a busy machine lengthens some. The parts can be had of other commits too, whose sources
-PYTHONPATH names.
+gradients written out, by one thread and with a second one for layers, and in halves, by one thread
+and by two. Least of several epochs that take turns, since a busy machine lengthens some. The parts
+can be had of other commits too, whose sources PYTHONPATH names.
 """
 
 import argparse
