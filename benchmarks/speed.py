@@ -3,8 +3,9 @@
 ``python benchmarks/speed.py BASE`` times fits with the defaults by the sources of the commit BASE
 and by those of this checkout, each in a process of its own, in turns, so that a busy machine is
 busy for both: ratios of one round, their median and their spread; and the seconds that all cores
-together computed, which a busy machine lengthens less. Without BASE only predictions are timed: of
-a single row, and of a million, beside LightGBM on the same table.
+together computed, which a busy machine lengthens less. A third fit, by this checkout, has no trials
+(`smooth=0, pairs=None`): where BASE had none either, it does the same work. Without BASE only
+predictions are timed: of a single row, and of a million, beside LightGBM on the same table.
 """
 
 import argparse
@@ -24,9 +25,10 @@ from common import DATA, print_table, rossmann_split, sources_of, timed
 HERE = Path(__file__).resolve().parents[1]
 TABLES = ["bikeshare", "salaries", "wages", "imdb", "rossmann"]
 N_ROWS, N_SINGLE = 1_000_000, 200
+WITHOUT_TRIALS = {"smooth": 0.0, "pairs": None}
 
 
-def load(name: str) -> tuple[pd.DataFrame, np.ndarray, dict[str, str]]:
+def load(name: str) -> tuple[pd.DataFrame, np.ndarray, dict[str, object]]:
     """Return a table, its target, and what else an estimator is told."""
     if name == "rossmann":
         X, _, y, _ = rossmann_split("shuffled")
@@ -42,9 +44,10 @@ def load(name: str) -> tuple[pd.DataFrame, np.ndarray, dict[str, str]]:
     return frame.drop(columns=target), frame[target].to_numpy(), {}
 
 
-def fit_once(name: str) -> None:
+def fit_once(name: str, *, has_trials: bool) -> None:
     """Print the seconds of the first fit of a process, of 500 rows, and of a fit of the table."""
     X, y, options = load(name)
+    options |= {} if has_trials else WITHOUT_TRIALS
 
     def fit(n_rows: int, **more: object) -> float:
         from catspace import EmbeddingRegressor
@@ -58,10 +61,11 @@ def fit_once(name: str) -> None:
     print(json.dumps({"first": first, "whole": whole, "cores": time.process_time() - begin}))
 
 
-def fit_by(source: Path, name: str) -> dict[str, float]:
+def fit_by(source: Path, name: str, *, has_trials: bool = True) -> dict[str, float]:
     path = os.pathsep.join([str(source), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, __file__, "--fit-once", name]
+    command += [] if has_trials else ["--without-trials"]
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
@@ -71,10 +75,16 @@ def compare_fits(base: str, names: list[str], rounds: int) -> None:
     rows, first = [], []
     with sources_of(base) as before:
         for name in names:
-            both = [(fit_by(before, name), fit_by(HERE / "src", name)) for _ in range(rounds)]
+            both, same_work = [], []
+            for _ in range(rounds):
+                then, now = fit_by(before, name), fit_by(HERE / "src", name)
+                both.append((then, now))
+                same_work.append((then, fit_by(HERE / "src", name, has_trials=False)))
             first += both
             rows.append([f"fit of {name}", *_ratio([(a["whole"], b["whole"]) for a, b in both])])
             rows.append(["all cores", *_ratio([(a["cores"], b["cores"]) for a, b in both])])
+            plain = [(a["whole"], b["whole"]) for a, b in same_work]
+            rows.append(["without trials", *_ratio(plain)])
     rows.append(["first fit of a process", *_ratio([(a["first"], b["first"]) for a, b in first])])
     print_table(["", f"{base}, s", "now, s", "ratio", "spread"], rows)
 
@@ -126,9 +136,10 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--fits", action="store_true", help="time fits only, not predictions")
     parser.add_argument("--fit-once", help=argparse.SUPPRESS)
+    parser.add_argument("--without-trials", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.fit_once:
-        fit_once(arguments.fit_once)
+        fit_once(arguments.fit_once, has_trials=not arguments.without_trials)
     else:
         if arguments.base:
             compare_fits(arguments.base, arguments.tables, arguments.rounds)
