@@ -190,10 +190,12 @@ class TableEncoder:
     @property
     def places(self) -> dict[str, Places]:
         """Where each column that is embedded or scaled stands in `Encoded`."""
-        columns, start = columns_of(self.slots), 0
+        slots, start = [list[int]() for _ in self.vocabularies], 0
+        for place, column in enumerate(columns_of(self.slots)):
+            slots[column].append(place)
         places = {
-            name: Places(codes=tuple(place for place, of in enumerate(columns) if of == i))
-            for i, name in enumerate(self.vocabularies)
+            name: Places(codes=tuple(of_column))
+            for name, of_column in zip(self.vocabularies, slots, strict=True)
         }
         for name, scaling in self.scalings.items():
             places[name] = Places(numbers=tuple(range(start, start + scaling.width)))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -11,7 +12,10 @@ from catspace.data.lists import codes_of, columns_of
 
 @dataclass(frozen=True)
 class Architecture:
-    """Everything that fixes the shape of a network."""
+    """Everything that fixes the shape of a network.
+
+    What follows from it is kept: for thousands of columns it is asked for in each of many loops.
+    """
 
     n_codes: tuple[int, ...]  # the number of codes of each column
     dims: tuple[int, ...]  # the dimension of the vectors of each column
@@ -30,39 +34,40 @@ class Architecture:
     # of them do
     lists: tuple[int, ...] = ()
 
-    @property
+    @cached_property
     def slots(self) -> tuple[int, ...]:
         """The items of the longest list of each column, 0 where it holds single values."""
         return self.lists or (0,) * len(self.n_codes)
 
-    @property
+    @cached_property
     def column_of(self) -> list[int]:
         """The column of each row of codes: each once, then the further items of lists."""
         return columns_of(self.slots)
 
-    @property
+    @cached_property
     def slot_codes(self) -> list[int]:
         """The number of codes of each row of codes."""
         return codes_of(self.n_codes, self.slots)
 
-    @property
+    @cached_property
     def tables(self) -> tuple[int, ...]:
         """The position of the table of each column."""
         return self.table_of or tuple(range(len(self.n_codes)))
 
-    @property
+    @cached_property
     def widths(self) -> list[int]:
         """The width of the table of each column."""
         if self.input_encoding == "onehot":
             return [self.hidden_layer_sizes[0]] * len(self.n_codes)
         return list(self.dims)
 
-    @property
+    @cached_property
     def first_columns(self) -> list[int]:
         """The position of the first column of each table."""
-        return [self.tables.index(table) for table in range(len({*self.tables}))]
+        first = dict(zip(reversed(self.tables), reversed(range(len(self.tables))), strict=True))
+        return [first[table] for table in range(len(first))]
 
-    @property
+    @cached_property
     def table_shapes(self) -> list[tuple[int, int]]:
         """The rows and the width of each table."""
         return [(self.n_codes[i], self.widths[i]) for i in self.first_columns]
