@@ -16,7 +16,6 @@ where it started, and the rows that it was learned from count where it would be 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -94,16 +93,20 @@ class Evidence:
         forgets: bool = True,
     ) -> None:
         starts = starts or {}
-        sizes = torch.tensor([len(rows) for rows in n_rows])
-        self._first = (sizes.cumsum(0) - sizes).to(device, torch.int32)[:, None]
-        by_code = [
-            _rates(rows.double(), value, starts[i].n_rows if i in starts else None)
-            for i, (rows, value) in enumerate(zip(n_rows, smooth, strict=True))
-        ]
-        pulls, chances = zip(*by_code, strict=True)
         # The codes of all columns one after the other, so that a batch looks its own up at once.
-        self._pulls = torch.cat(pulls).to(device, torch.float32)
-        self._chances = torch.cat(chances).to(device, torch.float32) if forgets else None
+        sizes = torch.tensor([len(rows) for rows in n_rows])
+        first = sizes.cumsum(0) - sizes
+        self._first = first.to(device, torch.int32)[:, None]
+        rows = torch.cat([one.double() for one in n_rows])
+        rows_before = torch.zeros_like(rows)
+        for i, start in starts.items():
+            rows_before[first[i] : first[i] + sizes[i]] = torch.from_numpy(start.n_rows).to(rows)
+        strengths = torch.tensor(smooth, dtype=torch.float64).to(rows.device)
+        pulls, chances = _rates(
+            rows, strengths.repeat_interleave(sizes.to(rows.device)), rows_before
+        )
+        self._pulls = pulls.to(device, torch.float32)
+        self._chances = chances.to(device, torch.float32) if forgets else None
         columns = torch.arange(len(widths))
         self._column_of = columns.repeat_interleave(torch.tensor(widths)).to(device)
         # For each given column where its components begin, its first vectors, and which were given
@@ -152,9 +155,7 @@ class Evidence:
         return start
 
 
-def _rates(
-    rows: Tensor, smooth: float, rows_before: np.ndarray | None = None
-) -> tuple[Tensor, Tensor]:
+def _rates(rows: Tensor, smooth: Tensor, rows_before: Tensor) -> tuple[Tensor, Tensor]:
     """Return the gradient's factor of the pull, and the chance to be forgotten, of each code.
 
     Rows that a vector was learned from before it was given are no evidence of what it should be
@@ -162,7 +163,6 @@ def _rates(
     """
     is_met = (rows > 0) & (smooth > 0)
     ratio = torch.where(is_met, smooth / rows, 0.0).clamp(max=_LARGEST_RATIO)
-    if rows_before is not None:
-        rows = rows + torch.from_numpy(rows_before).to(rows)
+    rows = rows + rows_before
     chance = torch.where(is_met, (_FORGOTTEN + _FORGOTTEN_OF_RARE / rows) / rows, 0.0)
     return 2 * ratio.square(), chance.clamp(max=_MOST_FORGETTING)
