@@ -167,6 +167,20 @@ def test_large_tables_of_theirs_are_updated_row_by_row(smooth, monkeypatch):
     found = losses_together(shape, rows, judges, RECIPE, smooths)
     assert found == pytest.approx(expected, rel=1e-4)
     assert found != pytest.approx(dense, rel=1e-4)
+    alone = [losses_together(shape, rows, judges, RECIPE, [one])[0] for one in smooths]
+    assert alone == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_network_alone_is_updated_as_it_is_among_others(monkeypatch):
+    rows, judges = make_rows(), make_rows(90, seed=1)
+    in_tables = sum(SHAPE.n_codes) * max(SHAPE.dims)
+    monkeypatch.setattr(optimizer, "SPARSE_FROM", 6 * in_tables)
+    shape = replace(SHAPE, dropout=0.0)
+    among = losses_together(shape, rows, judges, RECIPE, [*SMOOTHS, *SMOOTHS])
+    alone = [losses_together(shape, rows, judges, RECIPE, [one])[0] for one in SMOOTHS]
+    assert alone == pytest.approx(among[:3], rel=1e-5)
+    monkeypatch.setattr(optimizer, "SPARSE_FROM", 6 * in_tables + 1)
+    assert losses_together(shape, rows, judges, RECIPE, SMOOTHS) != pytest.approx(alone, rel=1e-4)
 
 
 def test_a_rate_that_makes_the_loss_infinite_is_named():

@@ -3,10 +3,11 @@
 How noisy a target is shows in nothing but rows that were not learned from. So a part of the rows is
 held back, small networks are trained on the others with several smoothings, and the one that
 predicts the held-back rows best says the smoothing for the training on all rows. Of few rows, each
-is held back once, in folds. Where the weakest smoothing is best, none at all is tried too. One more
-network learns for half as long: where it comes as far, the training on all rows is shorter too, and
-where it lags far behind, it is longer. Others are told what the target did for pairs of categories,
-or where there is much noise for single columns: where that helps, so is the whole training.
+is held back once, in folds. Where the weakest smoothing is best and there is little noise, none at
+all is tried too, and where that is better nothing more is asked. One more network learns for half
+as long: where it comes as far, the training on all rows is shorter too, and where it lags far
+behind, it is longer. Others are told what the target did for pairs of categories, or where there is
+much noise for single columns: where that helps, so is the whole training.
 """
 
 import math
@@ -205,7 +206,8 @@ def _try(trials: Trials, judged: Judged, worth_telling: float | None) -> Found:
     """
     found = trials.find()
     may_tell_columns = worth_telling is not None and replace(judged, loss=found.best).is_noisy
-    if found.is_best_weak and not may_tell_columns:
+    may_gain = judged.to_gain(found.best) > 0
+    if found.is_best_weak and may_gain and not may_tell_columns:
         found = trials.leave_unsmoothed(found)
         if _is_better_unsmoothed(found, judged):
             return found

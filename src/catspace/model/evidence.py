@@ -98,9 +98,12 @@ class Evidence:
         first = sizes.cumsum(0) - sizes
         self._first = first.to(device, torch.int32)[:, None]
         rows = torch.cat([one.double() for one in n_rows])
-        rows_before = torch.zeros_like(rows)
-        for i, start in starts.items():
-            rows_before[first[i] : first[i] + sizes[i]] = torch.from_numpy(start.n_rows).to(rows)
+        rows_before = None
+        if starts:
+            rows_before = torch.zeros_like(rows)
+            for i, start in starts.items():
+                place = slice(int(first[i]), int(first[i] + sizes[i]))
+                rows_before[place] = torch.from_numpy(start.n_rows).to(rows)
         strengths = torch.tensor(smooth, dtype=torch.float64).to(rows.device)
         pulls, chances = _rates(
             rows, strengths.repeat_interleave(sizes.to(rows.device)), rows_before
@@ -155,7 +158,7 @@ class Evidence:
         return start
 
 
-def _rates(rows: Tensor, smooth: Tensor, rows_before: Tensor) -> tuple[Tensor, Tensor]:
+def _rates(rows: Tensor, smooth: Tensor, rows_before: Tensor | None) -> tuple[Tensor, Tensor]:
     """Return the gradient's factor of the pull, and the chance to be forgotten, of each code.
 
     Rows that a vector was learned from before it was given are no evidence of what it should be
@@ -163,6 +166,6 @@ def _rates(rows: Tensor, smooth: Tensor, rows_before: Tensor) -> tuple[Tensor, T
     """
     is_met = (rows > 0) & (smooth > 0)
     ratio = torch.where(is_met, smooth / rows, 0.0).clamp(max=_LARGEST_RATIO)
-    rows = rows + rows_before
+    rows = rows if rows_before is None else rows + rows_before
     chance = torch.where(is_met, (_FORGOTTEN + _FORGOTTEN_OF_RARE / rows) / rows, 0.0)
     return 2 * ratio.square(), chance.clamp(max=_MOST_FORGETTING)

@@ -1,8 +1,8 @@
 """Small networks that differ in their smoothing alone, trained as one.
 
 A step of a small network takes hardly longer than telling torch what there is to do. So networks
-that read the same rows in the same order are computed together: their vectors lie side by side in
-one table, and their layers are the matrices of one product. Each learns what it would learn alone.
+that read the same rows in the same order are computed together: their vectors lie in one table, and
+their layers are the matrices of one product. Each learns what it would learn alone.
 """
 
 import math
@@ -28,6 +28,10 @@ from catspace.model.starts import Starts
 from catspace.model.training import Training, check_loss, rate_at
 from catspace.model.turns import Epoch, Runnable
 from catspace.preparation.rows import Rows, RowSource, weigh_codes
+
+# Tables are updated row by row where so many networks together are worth it, also where there are
+# fewer: what one loses is compared with what several do.
+_MOST_TOGETHER = 6
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ class SmallNetworks:
         network = EntityNetwork(architecture, pairs=pairs)
         network.numbers.set_edges(edges)
         network.initialize(recipe.initialization, self._generator)
-        strengths = torch.tensor(smooths, dtype=torch.float32).T[:, None]  # (columns, 1, networks)
+        strengths = torch.tensor(smooths, dtype=torch.float64).T[:, None]  # (columns, 1, networks)
         is_smooth = strengths > 0
         # Where a column is smoothed for some networks alone, rows forget it for these alone.
         are_alike = bool((is_smooth == is_smooth[..., :1]).all())
@@ -97,8 +101,9 @@ class SmallNetworks:
         self._dropout = torch.Generator(device).manual_seed(seed)
         table = self._networks.table
         kind, decay = recipe.optimizer, recipe.weight_decay
+        size = table.numel() // len(smooths) * _MOST_TOGETHER
         self._networks.is_sparse = is_updated_by_row(
-            table.numel(), optimizer=kind, weight_decay=decay, device=device
+            size, optimizer=kind, weight_decay=decay, device=device
         )
         self._optimizers = make_adam(
             self._networks.parameters,
@@ -111,7 +116,7 @@ class SmallNetworks:
         self._counts = rows.count_codes(architecture.n_codes)
         self._is_smooth = is_smooth[:, 0].T.tolist()
         # The pull grows with the square of the smoothing: what it is for one row, and the factors
-        self._strengths = strengths.square().contiguous().to(device)
+        self._strengths = strengths.float().square().contiguous().to(device)
         n_rows = weigh_codes(rows, architecture.n_codes)
         widths = [width for _, width in architecture.table_shapes]
         is_any_smooth = is_smooth.any(dim=-1).flatten().tolist()

@@ -87,7 +87,8 @@ class StackedNetworks:
 
         Returns
         -------
-        int tensor of the same shape
+        int tensor of shape (n_columns, batch, n_rows)
+            One row holds the vectors of all networks, or there is one for each of them.
         """
         return (codes + self._begins) * self._n_rows + self._rows
 
@@ -98,8 +99,8 @@ class StackedNetworks:
 
         Parameters
         ----------
-        places : int tensor
-            The rows of the table that `places` gives.
+        places : int tensor of shape (n_columns, batch, n_rows)
+            What `places` gives.
         numbers : float tensor of shape (batch, n_numbers)
         generator : torch.Generator
             Where dropout draws from, once for all networks.

@@ -35,8 +35,6 @@ _EPOCHS = 0.5
 _SMALLEST_BATCH = 64
 # Pairs are told where that takes away more than this share of the loss, and more than more time.
 WORTH_TELLING = 0.01
-# Where more time takes away so much of it, pairs are not even tried.
-_FOUND_IN_TIME = 0.5
 # Where no smoothing above this one is best, none at all is tried too.
 _WEAK = 2.0
 
@@ -72,7 +70,7 @@ class Found(NamedTuple):
 
     @property
     def is_best_weak(self) -> bool:
-        """Whether the less smoothing there is, the better."""
+        """Whether there may be too much smoothing, however little was tried."""
         return _best(self.losses) <= _WEAK
 
     @property
@@ -87,8 +85,8 @@ class Found(NamedTuple):
 
     @property
     def is_found_in_time(self) -> bool:
-        """Whether networks learn so much by themselves that pairs could not give more."""
-        return self.sooner - self.best > _FOUND_IN_TIME * abs(self.best)
+        """Whether more time takes more away than is left, so that pairs cannot give as much."""
+        return self.sooner >= 2 * self.best > 0
 
     @property
     def are_pairs_worth_telling(self) -> bool:
@@ -153,8 +151,8 @@ class Trials:
     def leave_unsmoothed(self, found: Found) -> Found:
         """Return what was found, and what is gained where no row forgets and no vector is drawn.
 
-        Both that and the best smoothing are tried for the whole time: what is learned by heart
-        shows late.
+        Both that and the best smoothing are tried for the whole time, of which half says nothing:
+        what is learned by heart shows late, and so do vectors that multiply.
         """
         smooths = [_best(found.losses), 0.0]
         lost = self._losses(self._plan, smooths, share=1.0)
