@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from catspace.model import optimizer, stacking
+from catspace.model import optimizer, small_networks, stacking, trials
 from catspace.model.architecture import Architecture
 from catspace.model.losses import sum_losses
 from catspace.model.pairs import goals_of, learn_pairs
@@ -172,6 +172,7 @@ def test_large_tables_of_theirs_are_updated_row_by_row(smooth, monkeypatch):
 
 
 def test_a_network_alone_is_updated_as_it_is_among_others(monkeypatch):
+    assert len(trials._SMOOTHS) == small_networks._MOST_TOGETHER
     rows, judges = make_rows(), make_rows(90, seed=1)
     in_tables = sum(SHAPE.n_codes) * max(SHAPE.dims)
     monkeypatch.setattr(optimizer, "SPARSE_FROM", 6 * in_tables)

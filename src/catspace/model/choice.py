@@ -205,9 +205,10 @@ def _try(trials: Trials, judged: Judged, worth_telling: float | None) -> Found:
         The share of the loss that single columns must take away; None where none may be told.
     """
     found = trials.find()
-    may_tell_columns = worth_telling is not None and replace(judged, loss=found.best).is_noisy
+    if not replace(judged, loss=found.best).is_noisy:
+        worth_telling = None  # vectors say what columns do, and more
     may_gain = judged.to_gain(found.best) > 0
-    if found.is_best_weak and may_gain and not may_tell_columns:
+    if found.is_best_weak and may_gain and worth_telling is None:
         found = trials.leave_unsmoothed(found)
         if _is_better_unsmoothed(found, judged):
             return found
@@ -216,7 +217,7 @@ def _try(trials: Trials, judged: Judged, worth_telling: float | None) -> Found:
         found = trials.learn_sooner(found)
     if pairs and not found.is_found_in_time:
         found = trials.tell(found, pairs)
-    if worth_telling is None or not may_tell_columns or found.are_pairs_worth_telling:
+    if worth_telling is None or found.are_pairs_worth_telling:
         return found
     return trials.tell_columns(found, worth_telling)
 
